@@ -3,7 +3,7 @@
 A module here registers problems and does nothing else: a problem's name, docstring,
 settings and, if it is small, the function that makes its pairs. Code that problems
 share is in `t2t_repro.data`. Siblings import each other relatively
-(`from .translate_wmt import ...`), the package absolutely.
+(`from .translation import ...`), the package absolutely.
 """
 
 if __name__ != "t2t_repro.problems":
@@ -17,8 +17,6 @@ MODULES = {
     "algorithmic": (),
     "parsing": ("parsing",),
     "parsing_synthetic": ("parsing", "synthetic"),
-    "text_pairs": (),
     "translate_ende_synthetic": ("synthetic",),
-    "translate_tfds": (),
-    "translate_wmt": (),
+    "translation": (),
 }

@@ -67,7 +67,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.features.tensor2tensor.package_advice",
     "t2t_repro.data.problem",
     "t2t_repro.data.encoding",
-    "t2t_repro.data.worker_pool",
+    "t2t_repro.data.encoding",
     "t2t_repro.data.request",
     "t2t_repro.data.manifest",
     "t2t_repro.catalogue",

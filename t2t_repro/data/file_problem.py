@@ -10,22 +10,14 @@ from pathlib import Path
 from typing import ClassVar, Generic, Self, TypeVar, cast
 
 from t2t_repro.data.problem import SPLITS, Problem, counted, has_empty_side
-from t2t_repro.data.request import (
-    PairCorpora,
-    PairFiles,
-    PairLists,
-    SplitText,
-    TreeFile,
-    identities,
-    read_pairs,
-)
-from t2t_repro.data.text_files import count_lines, has_byte_order_mark
+from t2t_repro.data.request import PairLists, PairText, SplitText
+from t2t_repro.data.text_files import has_byte_order_mark, identity
 from t2t_repro.errors import UsageError, UserError
 
 logger = logging.getLogger(__name__)
 
 
-Files = TypeVar("Files", bound=PairFiles | PairCorpora | PairLists | TreeFile)
+Files = TypeVar("Files", bound=SplitText)
 
 
 class FileProblem(Problem, Generic[Files]):
@@ -75,7 +67,17 @@ class FileProblem(Problem, Generic[Files]):
     ) -> Mapping[str, Mapping[str, object]]:
         del tmp_dir
         self._require_files()
-        return identities(self._files)
+        of_files = {
+            f"{split}_{role}": identity(path)
+            for split, files in self._files.items()
+            for role, path in files.paths.items()
+        }
+        others = {
+            f"{split}_{role}": facts
+            for split, files in self._files.items()
+            for role, facts in files.facts().items()
+        }
+        return of_files | others
 
     def check(self, tmp_dir: str | Path | None) -> None:
         del tmp_dir
@@ -115,10 +117,8 @@ class FileProblem(Problem, Generic[Files]):
 # Version 1 held out a share of all lines, including repeats and blank ones.
 HOLD_OUT_RULE: Mapping[str, object] = {"version": 2}
 
-TextPairs = PairFiles | PairCorpora | PairLists
 
-
-class TextPairProblem(FileProblem[TextPairs]):
+class TextPairProblem(FileProblem[PairText]):
     """Pairs of lines from two files per split, or from one TSV.
 
     Without development text, the sources with the smallest hashes are held out of the
@@ -134,7 +134,7 @@ class TextPairProblem(FileProblem[TextPairs]):
     contents = "text"
     training_files = "train_source and train_target, or train_tsv"
 
-    def __init__(self, files: Mapping[str, TextPairs] | None = None) -> None:
+    def __init__(self, files: Mapping[str, PairText] | None = None) -> None:
         super().__init__(files)
         self._largest_held_out: int | None = None
         self.splits = tuple(
@@ -173,8 +173,8 @@ class TextPairProblem(FileProblem[TextPairs]):
             lists[split] = PairLists(*pair)
         return cls(lists)
 
-    def read(self, files: TextPairs) -> Iterator[tuple[str, str]]:
-        return read_pairs(files)
+    def read(self, files: PairText) -> Iterator[tuple[str, str]]:
+        return files.pairs()
 
     def pairs(
         self, split: str, tmp_dir: str | Path | None
@@ -214,31 +214,22 @@ class TextPairProblem(FileProblem[TextPairs]):
             )
 
     def num_pairs(self, split: str, tmp_dir: str | Path | None = None) -> int | None:
-        known = super().num_pairs(split, tmp_dir)
-        return _count(self._files.get(split)) if known is None else known
+        known, files = super().num_pairs(split, tmp_dir), self._files.get(split)
+        return files.count() if known is None and files else known
 
     def _holds_out(self) -> bool:
         return "dev" not in self._files
 
     def _part_of_training(self, *, held_out: bool) -> Iterator[tuple[str, str]]:
-        pairs = self._files["train"]
+        files = self._files["train"]
         if self._largest_held_out is None:
-            self._largest_held_out = choose_held_out(read_pairs(pairs))
+            self._largest_held_out = choose_held_out(files.pairs())
         limit = self._largest_held_out
-        for pair in read_pairs(pairs):
+        for pair in files.pairs():
             # A pair with an empty side stays in the training text, where it is counted.
             is_held_out = not has_empty_side(pair) and source_hash(pair[0]) <= limit
             if is_held_out == held_out:
                 yield pair
-
-
-def _count(files: TextPairs | None) -> int | None:
-    """Return the number of lines of the sources."""
-    if isinstance(files, PairCorpora):
-        return sum(count_lines(corpus.source) for corpus in files.files)
-    if isinstance(files, PairFiles):
-        return count_lines(files.source)
-    return None if files is None else len(files.sources)
 
 
 # Without development text, one in this many distinct sources of the training text is

@@ -16,17 +16,21 @@ import sentencepiece
 from t2t_repro import __version__
 from t2t_repro.data.encoding import check_sampling
 from t2t_repro.data.manifest import Manifest, manifest_name, summary_lines
-from t2t_repro.data.output_files import OutputFiles, locked_folder, write_errors
 from t2t_repro.data.prepared import (
     PreparedData,
     Sources,
-    check_all,
+    check_agrees,
     check_given,
     sources_of,
 )
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.request import requested_settings
-from t2t_repro.data.shard_writer import write_splits
+from t2t_repro.data.shard_writer import (
+    OutputFiles,
+    locked_folder,
+    write_errors,
+    write_splits,
+)
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.errors import UsageError
 from t2t_repro.files import check_local_path
@@ -85,7 +89,7 @@ def prepare(
                     problem.base, folder, tmp_dir, settings, sources, num_workers
                 )
                 return PreparedData(problem, folder, manifest)
-    check_all(found, settings, sources)
+    check_agrees(found, settings, settings.names(), sources)
     found.check_files(checksums=True)
     logger.info("%s is already prepared in %s", problem.base.name, folder)
     return found

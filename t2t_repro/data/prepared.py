@@ -194,15 +194,6 @@ def _model_identities(settings: PrepareSettings) -> Sources:
     }
 
 
-def check_all(data: PreparedData, settings: PrepareSettings, sources: Sources) -> None:
-    """Refuse data that differs in any way from the request.
-
-    Raises:
-        UserError: If it differs; the message names every difference.
-    """
-    _check(data, settings, settings.names(), sources)
-
-
 def check_given(
     data: PreparedData,
     settings: PrepareSettings,
@@ -231,15 +222,26 @@ def check_given(
         role: facts for role, facts in data.manifest.sources.items() if role in kept
     }
     names = [name for name in settings.names() if name in given]
-    _check(data, settings, names, {**recorded, **sources})
+    check_agrees(data, settings, names, {**recorded, **sources})
 
 
-def _check(
+def check_agrees(
     data: PreparedData,
     settings: PrepareSettings,
     names: Collection[str],
     sources: Sources,
 ) -> None:
+    """Refuse data that differs from the request.
+
+    Args:
+        data: The data.
+        settings: The requested settings.
+        names: Names of the settings to compare.
+        sources: All sources of the requested data.
+
+    Raises:
+        UserError: If it differs; the message names every difference.
+    """
     manifest = data.manifest
     there = {name: PrepareSettings.value_in(manifest.settings, name) for name in names}
     now = {name: getattr(settings, name) for name in names}

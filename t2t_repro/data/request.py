@@ -11,22 +11,58 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from t2t_repro.data.problem import Problem, RepeatedPair
-from t2t_repro.data.text_files import identity, read_lines
+from t2t_repro.data.text_files import count_lines, read_lines
 from t2t_repro.errors import UsageError, UserError, unknown_name
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text_tables import quantity
 
+Pairs = Iterator[tuple[str, str]]
+
+
+class SplitText:
+    """The text of a split, in one of its forms.
+
+    Attributes:
+        kind: Kind of problem that reads it; see `Problem.file_kind`.
+    """
+
+    kind: ClassVar[str] = "pairs"
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Paths of the files by role; none by default."""
+        return {}
+
+    def facts(self) -> dict[str, dict[str, object]]:
+        """Return facts by role that depend only on the content, beside the files'."""
+        return {}
+
+
+class PairText(SplitText):
+    """The pairs of a split."""
+
+    def pairs(self) -> Pairs:
+        """Yield the pairs in order.
+
+        Raises:
+            UserError: If a file is missing, empty, damaged or not UTF-8, has NUL bytes,
+                or the sides do not match line by line.
+        """
+        raise NotImplementedError
+
+    def count(self) -> int:
+        """Return the number of lines of the sources, without checking them."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
-class PairFiles:
+class PairFiles(PairText):
     """The files of the pairs of a split.
 
     Attributes:
         source: File of the source lines, or of both sides with a TAB between them.
         target: File of the target lines, or None if `source` has both sides.
     """
-
-    kind: ClassVar[str] = "pairs"
 
     source: Path
     target: Path | None = None
@@ -38,17 +74,23 @@ class PairFiles:
             return {"tsv": self.source}
         return {"source": self.source, "target": self.target}
 
+    def pairs(self) -> Pairs:
+        if self.target is None:
+            return _pairs_of_columns(self.source)
+        return _pairs_of_lines(self.source, self.target)
+
+    def count(self) -> int:
+        return count_lines(self.source)
+
 
 @dataclass(frozen=True)
-class PairCorpora:
+class PairCorpora(PairText):
     """The files of several corpora of pairs, which are read one after the other.
 
     Attributes:
         files: Files of each corpus.
         copies: Number of times that the pairs of each corpus are in the shards.
     """
-
-    kind: ClassVar[str] = "pairs"
 
     files: tuple[PairFiles, ...]
     copies: tuple[int, ...]
@@ -62,9 +104,20 @@ class PairCorpora:
             for role, path in files.paths.items()
         }
 
+    def facts(self) -> dict[str, dict[str, object]]:
+        return {"copies": {"of_each_corpus": [*self.copies]}}
+
+    def pairs(self) -> Pairs:
+        for files, copies in zip(self.files, self.copies, strict=True):
+            for source, target in files.pairs():
+                yield RepeatedPair(source, target, copies)
+
+    def count(self) -> int:
+        return sum(files.count() for files in self.files)
+
 
 @dataclass(frozen=True)
-class PairLists:
+class PairLists(PairText):
     """The pairs of a split, in memory.
 
     Attributes:
@@ -72,23 +125,30 @@ class PairLists:
         targets: Their translations.
     """
 
-    kind: ClassVar[str] = "pairs"
-    paths: ClassVar[Mapping[str, Path]] = {}
-
     sources: Sequence[str]
     targets: Sequence[str]
 
-    def identity(self) -> dict[str, object]:
-        """Return the number of pairs and a sha256 of their text."""
+    def facts(self) -> dict[str, dict[str, object]]:
         digest = hashlib.sha256()
         for side in (self.sources, self.targets):
             for text in side:
                 digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
-        return {"pairs": len(self.sources), "sha256": digest.hexdigest()}
+        return {"pairs": {"pairs": len(self.sources), "sha256": digest.hexdigest()}}
+
+    def pairs(self) -> Pairs:
+        if len(self.sources) != len(self.targets):
+            raise UserError(
+                f"received {len(self.sources):,} sources and {len(self.targets):,} "
+                "targets, expected one target per source"
+            )
+        yield from zip(self.sources, self.targets, strict=True)
+
+    def count(self) -> int:
+        return len(self.sources)
 
 
 @dataclass(frozen=True)
-class TfdsName:
+class TfdsName(SplitText):
     """The text of a data set of tensorflow-datasets.
 
     Attributes:
@@ -96,13 +156,12 @@ class TfdsName:
     """
 
     kind: ClassVar[str] = "tfds"
-    paths: ClassVar[Mapping[str, Path]] = {}
 
     name: str
 
 
 @dataclass(frozen=True)
-class TreeFile:
+class TreeFile(SplitText):
     """The file of the bracketed trees of a split.
 
     Attributes:
@@ -119,74 +178,7 @@ class TreeFile:
         return {"trees": self.trees}
 
 
-# The text of a split, in any of its forms
-SplitText = PairFiles | PairCorpora | PairLists | TreeFile | TfdsName
-
-
-def read_pairs(files: PairFiles | PairCorpora | PairLists) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of plain or gzipped text files, or of lists, in order.
-
-    Args:
-        files: Files or lists of a split.
-
-    Raises:
-        UserError: If a file is missing, empty, damaged or not UTF-8, has NUL bytes, or
-            the sides do not match line by line.
-    """
-    if isinstance(files, PairLists):
-        return _pairs_of_lists(files)
-    if isinstance(files, PairCorpora):
-        return _pairs_of_corpora(files)
-    if files.target is None:
-        return _pairs_of_columns(files.source)
-    return _pairs_of_lines(files.source, files.target)
-
-
-def identities(
-    files: Mapping[str, PairFiles | PairCorpora | PairLists | TreeFile],
-) -> dict[str, dict[str, object]]:
-    """Return the identity of each file, by split and role, such as "train_source".
-
-    Args:
-        files: Files or lists by split.
-
-    Raises:
-        UserError: If a file cannot be read.
-    """
-    of_files = {
-        f"{split}_{role}": identity(path)
-        for split, own in files.items()
-        for role, path in own.paths.items()
-    }
-    of_lists = {
-        f"{split}_pairs": own.identity()
-        for split, own in files.items()
-        if isinstance(own, PairLists)
-    }
-    copies: dict[str, dict[str, object]] = {
-        f"{split}_copies": {"of_each_corpus": list(own.copies)}
-        for split, own in files.items()
-        if isinstance(own, PairCorpora)
-    }
-    return of_files | of_lists | copies
-
-
-def _pairs_of_corpora(corpora: PairCorpora) -> Iterator[tuple[str, str]]:
-    for files, copies in zip(corpora.files, corpora.copies, strict=True):
-        for source, target in read_pairs(files):
-            yield RepeatedPair(source, target, copies)
-
-
-def _pairs_of_lists(lists: PairLists) -> Iterator[tuple[str, str]]:
-    if len(lists.sources) != len(lists.targets):
-        raise UserError(
-            f"received {len(lists.sources):,} sources and {len(lists.targets):,} "
-            "targets, expected one target per source"
-        )
-    yield from zip(lists.sources, lists.targets, strict=True)
-
-
-def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+def _pairs_of_lines(source: Path, target: Path) -> Pairs:
     sides = read_lines(source), read_lines(target)
     for before, lines in enumerate(itertools.zip_longest(*sides)):
         left, right = lines
@@ -202,7 +194,7 @@ def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         yield left, right
 
 
-def _pairs_of_columns(path: Path) -> Iterator[tuple[str, str]]:
+def _pairs_of_columns(path: Path) -> Pairs:
     for number, line in enumerate(read_lines(path), start=1):
         columns = line.split("\t")
         if len(columns) != 2:

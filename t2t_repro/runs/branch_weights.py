@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -10,8 +10,8 @@ import numpy as np
 
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UserError
-from t2t_repro.training.metrics_file import BRANCHES_SPLIT
-from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.metrics_file import BRANCHES_SPLIT, TRAIN_SPLIT
+from t2t_repro.training.metrics_log import MetricsLog, Monitor
 
 _SUBLAYERS = ("self_attention", "memory_attention", "feed_forward")
 
@@ -40,17 +40,17 @@ def branched_layers(
                 yield f"{stack.name}/{layer.name}", owners
 
 
-def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
-    """Make a function that logs kappa and alpha of every layer (figure 3).
+def branch_monitor(model: keras.Model, log: MetricsLog) -> Monitor:
+    """Make a monitor that logs kappa and alpha of every layer (figure 3).
 
     Args:
         model: A `Transformer` with branched attention.
-
-    Returns:
-        A function of the step and the log.
+        log: The log that it watches and writes to.
     """
 
-    def write(step: int, log: MetricsLog) -> None:
+    def write(split: str, step: int, _: Mapping[str, float]) -> None:
+        if split != TRAIN_SPLIT:
+            return
         values = {}
         for name, owners in branched_layers(model):
             for kind, numbers in _weights_of(owners).items():

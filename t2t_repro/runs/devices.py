@@ -7,7 +7,7 @@ import logging
 
 import tensorflow as tf
 
-from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.batch_plan import BatchPlan, UpdateSize
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.models.estimates import fitting_batch_size, training_memory
 from t2t_repro.progress import status
@@ -20,7 +20,6 @@ from t2t_repro.training.checkpoint_paths import latest_step
 from t2t_repro.training.loop import Trainer
 from t2t_repro.training.step import StepOptions, compiles_products, uses_xla
 from t2t_repro.training.training_batches import largest_shape, try_largest_batch
-from t2t_repro.training.update_size import UpdateSize
 
 logger = logging.getLogger(__name__)
 

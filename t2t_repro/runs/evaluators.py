@@ -26,7 +26,7 @@ from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.metrics_file import EVAL_SPLIT
-from t2t_repro.training.metrics_log import Evaluator, Listener, MetricsLog
+from t2t_repro.training.metrics_log import Evaluator, MetricsLog, Monitor
 from t2t_repro.translation_scores import sentence_bleu
 
 logger = logging.getLogger(__name__)
@@ -70,8 +70,8 @@ def make_evaluators(training: Training) -> list[Evaluator]:
     return evaluators + made
 
 
-def make_listeners(training: Training) -> list[Listener]:
-    """Return the monitors that the user's package registered, ready to listen.
+def make_monitors(training: Training) -> list[Monitor]:
+    """Return the monitors that the user's package registered.
 
     Args:
         training: The training run.

@@ -28,7 +28,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.lines import is_blank, listed
-from t2t_repro.text.tokenizer import check_writable
+from t2t_repro.text.tokenizer import check_in_vocabulary
 from t2t_repro.training.losses import token_losses
 
 Pair = tuple[list[int], list[int]]
@@ -147,7 +147,7 @@ class PairScorer:
             return [], []
         written = self._problem.encode_target(target)
         target_ids = self._target_tokenizer.encode(written)
-        check_writable(self._target_tokenizer, written, target_ids)
+        check_in_vocabulary(self._target_tokenizer, written, target_ids)
         return (
             _with_end(source_ids, self._longest_source, "source"),
             _with_end(target_ids, self._longest_target, "target"),

@@ -19,7 +19,7 @@ from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.branch_weights import branch_monitor
 from t2t_repro.runs.devices import check_memory, choose_xla, has_gpu, step_options
-from t2t_repro.runs.evaluators import Training, make_evaluators, make_listeners
+from t2t_repro.runs.evaluators import Training, make_evaluators, make_monitors
 from t2t_repro.runs.resuming import begin_or_resume, describe_run
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import average_paths, current_average
@@ -245,8 +245,9 @@ def make_trainer(
     is_chief = Workers(strategy).is_chief
     log = log or MetricsLog(settings.output_dir)
     if is_chief:
-        log.listeners += make_listeners(watched)
-    has_branches = hparams.branched_attention != "none"
+        log.monitors += make_monitors(watched)
+    if hparams.branched_attention != "none":
+        log.monitors.append(branch_monitor(model, log))
     return Trainer(
         settings=settings,
         model=model,
@@ -256,7 +257,6 @@ def make_trainer(
         step_options=options,
         metric=data.problem.metric,
         evaluators=make_evaluators(watched) if is_chief else (),
-        monitors=[branch_monitor(model)] if has_branches else [],
         log=log,
         show_progress=show_progress,
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro import catalogue
 from t2t_repro.constants import AUTO_TOKENIZER
+from t2t_repro.data.batch_plan import UpdateSize, check_batch_size
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError
@@ -21,7 +22,6 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import all_checkpoints
-from t2t_repro.training.update_size import UpdateSize, check_batch_size
 from t2t_repro.translation_scores import announced_tokenizer, check_usable
 
 if TYPE_CHECKING:

@@ -120,7 +120,7 @@ def ids_of_text(ids: Iterable[int]) -> list[int]:
     return kept
 
 
-def check_writable(tokenizer: Tokenizer, text: str, ids: Sequence[int]) -> None:
+def check_in_vocabulary(tokenizer: Tokenizer, text: str, ids: Sequence[int]) -> None:
     """Refuse a target that a model cannot write.
 
     Args:

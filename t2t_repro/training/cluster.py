@@ -169,15 +169,15 @@ def _cpu_replicas(count: int) -> Iterator[None]:
 
 
 def make_strategy(
-    cpu_replicas: int = 0, cluster: str = "tf_config"
+    cpu_replicas: int = 0, cluster: str | None = "tf_config"
 ) -> tf.distribute.Strategy:
     """Choose the devices of the replicas; call this before TensorFlow starts.
 
     Args:
         cpu_replicas: Number of replicas on this CPU, to try data parallelism without
             GPUs. 0 = one on every visible GPU, or one on the CPU.
-        cluster: See `find_cluster`. With several workers, this function waits until all
-            of them have called it.
+        cluster: See `find_cluster`; None = ignore other workers. With several workers,
+            this function waits until all of them have called it.
 
     Returns:
         `MultiWorkerMirroredStrategy` for several workers, `MirroredStrategy` for
@@ -189,31 +189,12 @@ def make_strategy(
     """
     if cpu_replicas:
         _make_cpu_replicas(cpu_replicas)
-    workers = find_cluster(cluster)
+    workers = find_cluster(cluster) if cluster else None
     if workers is not None:
         return make_workers_strategy(workers, cpu_replicas)
-    return _strategy_of_this_process(cpu_replicas)
-
-
-def make_local_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
-    """Choose the devices of this process, and ignore other workers.
-
-    Args:
-        cpu_replicas: See `make_strategy`.
-
-    Raises:
-        UserError: If TensorFlow has already started.
-    """
-    if cpu_replicas:
-        _make_cpu_replicas(cpu_replicas)
-    return _strategy_of_this_process(cpu_replicas)
-
-
-def _strategy_of_this_process(cpu_replicas: int) -> tf.distribute.Strategy:
     if cpu_replicas > 1:
-        return tf.distribute.MirroredStrategy(
-            [f"CPU:{number}" for number in range(cpu_replicas)]
-        )
+        cpus = [f"CPU:{number}" for number in range(cpu_replicas)]
+        return tf.distribute.MirroredStrategy(cpus)
     if len(tf.config.get_visible_devices("GPU")) > 1:
         return tf.distribute.MirroredStrategy()
     return tf.distribute.get_strategy()

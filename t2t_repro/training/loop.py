@@ -18,9 +18,9 @@ from t2t_repro.progress import Progress
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.cluster import Workers
-from t2t_repro.training.evaluations import Evaluations
+from t2t_repro.training.evaluations import BestModels, Evaluations
 from t2t_repro.training.metrics_file import TRAIN_SPLIT
-from t2t_repro.training.metrics_log import Evaluator, MetricsLog, MetricsWindow, Monitor
+from t2t_repro.training.metrics_log import Evaluator, MetricsLog, MetricsWindow
 from t2t_repro.training.optimizer import MIN_LOSS_SCALE
 from t2t_repro.training.recovery import (
     DivergedError,
@@ -36,8 +36,7 @@ from t2t_repro.training.training_batches import (
     TrainingData,
     timed_update,
 )
-from t2t_repro.training.training_checkpoints import (
-    BestModels,
+from t2t_repro.training.training_state import (
     ReadOnlyCheckpoints,
     TrainingCheckpoints,
     seed_dropout_per_replica,
@@ -59,8 +58,8 @@ class Trainer:
         metric: Metric of the evaluators; the model with its highest value is kept as
             "best".
         evaluators: Functions called at every evaluation and at the end.
-        monitors: Functions called with every line of training metrics.
-        log: Receives the metrics; None = a log in the folder of the run.
+        log: Receives the metrics, and tells its monitors; None = a log in the folder
+            of the run.
         show_progress: Whether to draw a progress bar if standard error is a terminal,
             with the lines of metrics above it, and to show what is compiled. Without a
             bar, the lines are logged.
@@ -82,7 +81,6 @@ class Trainer:
         *,
         metric: str = "bleu",
         evaluators: Sequence[Evaluator] = (),
-        monitors: Sequence[Monitor] = (),
         log: MetricsLog | None = None,
         show_progress: bool = False,
     ) -> None:
@@ -90,7 +88,6 @@ class Trainer:
         self.model = model
         self.optimizer = optimizer
         self.strategy = strategy
-        self.monitors = monitors
         self.show_progress = show_progress
         self.workers = Workers(strategy)
         is_chief = self.workers.is_chief
@@ -155,34 +152,39 @@ class Trainer:
         with full_disk_as_user_error(self.checkpoints.output_dir, self._next_step):
             self._resume()
             with SignalGuard(self._stop_soon):
-                while not self._finish():
-                    pass
+                self._train_to_end()
         if self.recovery:
             self.recovery.report()
         return self.step
 
-    def _finish(self) -> bool:
-        """Train to the end, or return False after going back to a checkpoint."""
-        progress = Progress(
+    def _train_to_end(self) -> None:
+        """Train, and go on from an earlier checkpoint whenever training diverges."""
+        while True:
+            try:
+                self._train_from_here()
+                return
+            except DivergedError as error:
+                self._go_back(error)
+
+    def _train_from_here(self) -> None:
+        with Progress(
             self.settings.train_steps,
             "step",
             done=self.step,
             seconds_between_lines=None,
             draw_bar=self.show_progress,
             keep_bar=True,
-        )
-        try:
-            with progress:
-                self._window.pause(lambda: self._make_missed_evaluation(progress))
-                self._train_on(self._remaining_batches(), progress)
-        except DivergedError as error:
-            if self.recovery is None:
-                raise
-            with self.workers.chief_first():
-                step = self.recovery.go_back(error)
-            self._continue_from(step)
-            return False
-        return True
+        ) as progress:
+            self._window.pause(lambda: self._make_missed_evaluation(progress))
+            self._train_on(self._remaining_batches(), progress)
+
+    def _go_back(self, error: DivergedError) -> None:
+        """Return to the last good checkpoint, or raise the error if that is vain."""
+        if self.recovery is None:
+            raise error
+        with self.workers.chief_first():
+            step = self.recovery.go_back(error)
+        self._continue_from(step)
 
     def _train_on(self, batches: Iterator[Batch], progress: Progress) -> None:
         for batch in batches:
@@ -300,8 +302,6 @@ class Trainer:
         if metrics.get("loss_scale", 1.0) < MIN_LOSS_SCALE and self.recovery is None:
             raise self._diverged(f"the loss scale fell to {metrics['loss_scale']:.1e}")
         self.log.scalars(TRAIN_SPLIT, self.step, metrics)
-        for monitor in self.monitors:
-            monitor(self.step, self.log)
         progress.message(
             f"loss {metrics['loss']:.3f}  nll {metrics['nll']:.3f}  "
             f"lr {metrics['learning_rate']:.2e}" + _rate_text(metrics)

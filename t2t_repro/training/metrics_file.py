@@ -42,7 +42,7 @@ def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
     Args:
         output_dir: Folder of the run; without metrics, there are no records.
     """
-    lines = read_lines(output_dir)
+    lines = metrics_lines(output_dir)
     return [parse_json(line) for line in lines if step_of_line(line) < math.inf]
 
 
@@ -82,7 +82,7 @@ def training_seconds(records: Sequence[Mapping[str, Any]]) -> float:
     return seconds
 
 
-def read_lines(output_dir: str | Path) -> list[str]:
+def metrics_lines(output_dir: str | Path) -> list[str]:
     """Return all lines of a run's metrics, with their ends."""
     try:
         text = (Path(output_dir) / METRICS_FILE).read_text(encoding="utf-8")

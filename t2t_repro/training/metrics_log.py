@@ -33,14 +33,14 @@ from t2t_repro.training.metrics_file import (
     TRAIN_SPLIT,
     all_event_files,
     event_files,
-    read_lines,
+    metrics_lines,
     split_records,
     step_of_line,
 )
 from t2t_repro.training.optimizer import has_overflowed
 
 # Takes the split, the step and the metrics of a line after it was written.
-Listener = Callable[[str, int, Mapping[str, float]], object]
+Monitor = Callable[[str, int, Mapping[str, float]], object]
 
 
 class MetricsLog:
@@ -51,13 +51,14 @@ class MetricsLog:
             folder inside, such as `train/`.
 
     Attributes:
-        listeners: Called with every line; see `register_monitor`.
+        monitors: Called with every line, also those of a package's
+            `register_monitor`.
     """
 
     def __init__(self, output_dir: str | Path) -> None:
         self.output_dir = Path(output_dir)
         self._writers: dict[str, tf.summary.SummaryWriter] = {}
-        self.listeners: list[Listener] = []
+        self.monitors: list[Monitor] = []
 
     def _writer(self, split: str) -> tf.summary.SummaryWriter:
         if split not in self._writers:
@@ -100,8 +101,8 @@ class MetricsLog:
             for name, value in values.items():
                 tf.summary.scalar(scalar_tag(name), value)
         _append(self.output_dir / METRICS_FILE, json.dumps(record | numbers) + "\n")
-        for listener in self.listeners:
-            listener(split, step, values)
+        for monitor in self.monitors:
+            monitor(split, step, values)
 
     def truncate_after(self, step: int) -> None:
         """Drop the lines and the events of updates that a resumed run repeats.
@@ -112,7 +113,7 @@ class MetricsLog:
             step: Step of the checkpoint that training resumes from.
         """
         path = self.output_dir / METRICS_FILE
-        lines = read_lines(self.output_dir)
+        lines = metrics_lines(self.output_dir)
         kept = [line for line in lines if step_of_line(line) <= step]
         if len(kept) < len(lines):
             atomic_write(path, "".join(kept))
@@ -152,6 +153,10 @@ class MetricsLog:
         """Write a text in Markdown to TensorBoard."""
         with self.events(split, step):
             tf.summary.text(name, markdown)
+
+
+# Takes the step, returns metrics, and may write more to the log.
+Evaluator = Callable[[int, MetricsLog], dict[str, float]]
 
 
 def _write_layout(writer: tf.summary.SummaryWriter, split: str) -> None:
@@ -418,11 +423,3 @@ def _token_mean(name: str, steps: list[dict[str, float]]) -> float:
 
 def _ratio(total: float, count: float) -> float:
     return total / count if count else math.nan
-
-
-# Takes the step, returns metrics, and may write more to the log.
-Evaluator = Callable[[int, MetricsLog], dict[str, float]]
-
-
-# Takes the step, and writes to the log.
-Monitor = Callable[[int, MetricsLog], None]

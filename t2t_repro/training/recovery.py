@@ -18,7 +18,7 @@ from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.optimizer import MIN_LOSS_SCALE
 
 if TYPE_CHECKING:
-    from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+    from t2t_repro.training.training_state import TrainingCheckpoints
 
 logger = logging.getLogger(__name__)
 

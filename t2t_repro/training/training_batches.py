@@ -19,7 +19,7 @@ from t2t_repro.data.pipeline import Batch, Shards, readable, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.text_tables import quantity
 from t2t_repro.training.cluster import Workers
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.training_state import TrainingCheckpoints
 
 logger = logging.getLogger(__name__)
 
@@ -233,7 +233,7 @@ class FirstUpdates:
         """
         (ids, *_) = self._strategy.experimental_local_results(batch[TARGETS])
         rows, length = ids.shape
-        if not self.is_first(length):
+        if length in self._seen or (self._seen and not self._jit_compile):
             return None
         self.add(length)
         if not self._jit_compile:
@@ -241,10 +241,6 @@ class FirstUpdates:
         rows *= self._strategy.num_replicas_in_sync
         number = f"{len(self._seen)} of {self._num_shapes}"
         return f"compiling shape {number}: {rows} x {length} (rows x length)"
-
-    def is_first(self, length: int) -> bool:
-        """Return whether there was no update yet for batches of this length."""
-        return length not in self._seen if self._jit_compile else not self._seen
 
     def add(self, length: int) -> None:
         """Take note of an update on a batch of this length; no two shapes share one."""

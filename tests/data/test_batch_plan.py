@@ -18,10 +18,6 @@ def test_texts_are_grouped_under_the_first_boundary_that_holds_them():
     ]
 
 
-def test_no_texts_make_no_batches():
-    assert list(PLAN.group([])) == []
-
-
 @pytest.mark.parametrize("count", [1, 7, 100])
 def test_every_text_is_in_one_batch_that_has_room_for_it(count):
     lengths = random.Random(count).choices(range(1, 17), k=count)
@@ -36,10 +32,6 @@ def test_the_longest_texts_come_first():
     lengths = random.Random(1).choices(range(1, 17), k=50)
     order = [lengths[n] for indices, _ in PLAN.group(lengths) for n in indices]
     assert order == sorted(lengths, reverse=True)
-
-
-def test_texts_of_equal_length_keep_their_order():
-    assert list(PLAN.group([3, 3, 3])) == [([0, 1, 2], 4)]
 
 
 @pytest.mark.parametrize(("batch_size", "rows"), [(20, 4), (32, 4), (90, 8)])

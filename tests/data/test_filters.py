@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 
 import numpy as np
 import pytest
@@ -11,113 +10,54 @@ from t2t_repro.data.encoding import EncodedBatch, pair_digests
 from t2t_repro.data.filters import DigestSet, PairFilter, contains
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
-PAIR = ("a", "b")
 
-
-def training(held_out: Collection[int] = (), **settings) -> PairFilter:
-    return PairFilter(PrepareSettings(**settings), "train", held_out)
-
-
-def evaluation(**settings) -> PairFilter:
-    return PairFilter(PrepareSettings(**settings), "dev")
-
-
-def kept(pair_filter, pair, source_ids, target_ids) -> bool:
-    """Filter a batch of one pair, whose ids lack the end of sentence."""
-    batch = EncodedBatch(
-        digests=pair_digests([pair]),
-        is_empty=np.array([not source_ids or not target_ids]),
-        lengths=np.array([[len(source_ids) + 1], [len(target_ids) + 1]]),
-        copies=np.array([1]),
+def batch_of(pairs, lengths=None) -> EncodedBatch:
+    """Return pairs with numbers of subwords, which lack the end of sentence."""
+    lengths = np.array([(1, 1)] * len(pairs) if lengths is None else lengths)
+    return EncodedBatch(
+        digests=pair_digests(pairs),
+        is_empty=(lengths == 0).any(axis=1),
+        lengths=lengths.T + 1,
+        copies=np.ones(len(pairs), int),
         # The filters do not read them.
         written_lengths=np.empty((2, 0)),
         records=[],
     )
-    (found,) = pair_filter.kept(batch)
-    return bool(found)
 
 
-def test_a_good_pair_is_kept_and_not_counted():
-    pair_filter = training()
-    assert kept(pair_filter, PAIR, [5], [6])
-    assert pair_filter.dropped == {}
+TOO_LONG, ODD = {"too_long": 1}, {"length_ratio": 1}
 
 
-def test_an_empty_side_is_counted():
-    pair_filter = training()
-    assert not kept(pair_filter, PAIR, [], [6])
-    assert not kept(pair_filter, PAIR, [5], [])
-    assert pair_filter.dropped == {"empty_side": 2}
+@pytest.mark.parametrize(
+    ("split", "settings", "lengths", "kept", "dropped"),
+    [
+        ("train", {}, [(1, 1), (1, 200)], [True, True], {}),
+        ("train", {}, [(0, 1), (1, 0)], [False, False], {"empty_side": 2}),
+        # The longest length counts the end of sentence.
+        ("train", {"max_pair_length": 4}, [(3, 1), (1, 4)], [True, False], TOO_LONG),
+        ("dev", {"max_pair_length": 4}, [(3, 1), (1, 4)], [True, False], TOO_LONG),
+        ("train", {"max_length_ratio": 2.0}, [(4, 2), (2, 5)], [True, False], ODD),
+        ("dev", {"max_length_ratio": 2.0}, [(4, 2), (2, 5)], [True, True], {}),
+    ],
+)
+def test_pairs_are_left_out_by_their_lengths(split, settings, lengths, kept, dropped):
+    pair_filter = PairFilter(PrepareSettings(**settings), split)
+    pairs = [("a", str(number)) for number in range(len(lengths))]
+    assert pair_filter.kept(batch_of(pairs, lengths)).tolist() == kept
+    assert pair_filter.dropped == dropped
 
 
-def test_the_longest_length_counts_the_end_of_sentence():
-    pair_filter = training(max_pair_length=4)
-    assert kept(pair_filter, PAIR, [5] * 3, [6])
-    assert not kept(pair_filter, PAIR, [5], [6] * 4)
-    assert pair_filter.dropped == {"too_long": 1}
-
-
-def test_a_ratio_is_kept_up_to_the_limit():
-    pair_filter = training(max_length_ratio=2.0)
-    assert kept(pair_filter, PAIR, [5] * 4, [6] * 2)
-    assert not kept(pair_filter, PAIR, [5] * 2, [6] * 5)
-    assert pair_filter.dropped == {"length_ratio": 1}
-
-
-def test_every_ratio_is_accepted_by_default():
-    assert kept(training(), PAIR, [5], [6] * 200)
-
-
-def test_a_repeat_is_counted_on_request():
-    pair_filter = training(drop_duplicates=True)
-    pairs = (PAIR, PAIR, ("a", "c"))
-    found = [kept(pair_filter, pair, [5], [6]) for pair in pairs]
-    assert found == [True, False, True]
-    assert pair_filter.dropped == {"exact_repeat": 1}
-
-
-def test_a_repeat_is_kept_by_default():
-    pair_filter = training(drop_duplicates=False)
-    assert [kept(pair_filter, PAIR, [5], [6]) for _ in range(2)] == [True, True]
-
-
-def test_evaluation_pairs_are_kept_despite_repeats_and_odd_ratios():
-    pair_filter = evaluation(drop_duplicates=True, max_length_ratio=1.5)
-    assert [kept(pair_filter, PAIR, [5], [6] * 9) for _ in range(2)] == [True, True]
-
-
-def test_evaluation_pairs_must_fit_a_batch():
-    assert not kept(evaluation(max_pair_length=5), PAIR, [5] * 5, [6])
-
-
-def test_training_pairs_of_the_other_splits_are_counted_and_kept():
-    pair_filter = training(held_out={*pair_digests([PAIR]).tolist()})
-    assert [kept(pair_filter, pair, [5], [6]) for pair in (PAIR, ("c", "d"))] == [
-        True,
-        True,
-    ]
-    assert pair_filter.also_held_out == 1
-
-
-def batch_of(pairs) -> EncodedBatch:
-    count = len(pairs)
-    return EncodedBatch(
-        digests=pair_digests(pairs),
-        is_empty=np.zeros(count, bool),
-        lengths=np.full((2, count), 2),
-        copies=np.ones(count, int),
-        written_lengths=np.empty((2, 0)),
-        records=[],
-    )
-
-
-def test_repeats_inside_a_batch_and_across_batches_are_left_out():
-    pair_filter = training(drop_duplicates=True)
+@pytest.mark.parametrize(
+    ("split", "drops"), [("train", True), ("train", False), ("dev", True)]
+)
+def test_repeats_inside_a_batch_and_across_batches_are_left_out(split, drops):
+    pair_filter = PairFilter(PrepareSettings(drop_duplicates=drops), split)
     first = batch_of([("a", "b"), ("c", "d"), ("a", "b")])
     second = batch_of([("e", "f"), ("c", "d")])
-    assert pair_filter.kept(first).tolist() == [True, True, False]
-    assert pair_filter.kept(second).tolist() == [True, False]
-    assert pair_filter.dropped == {"exact_repeat": 2}
+    repeats = drops and split == "train"
+    assert pair_filter.kept(first).tolist() == [True, True, not repeats]
+    assert pair_filter.kept(second).tolist() == [True, not repeats]
+    assert pair_filter.dropped == ({"exact_repeat": 2} if repeats else {})
 
 
 @pytest.mark.parametrize("limit", [1, 7, 10_000])

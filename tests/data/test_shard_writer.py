@@ -5,32 +5,21 @@ from __future__ import annotations
 import random
 
 import pytest
-import tensorflow as tf
 
 from t2t_repro.data import shard_writer
 from t2t_repro.data.manifest import SplitCounts
-from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.problem import RepeatedPair
-from t2t_repro.data.shard_writer import write_splits
+from t2t_repro.data.shard_writer import OutputFiles, write_splits
 from t2t_repro.errors import UserError
+from tests.support.corpus import examples_in
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, TEXT, Pairs
 
 
 def examples(paths):
     """Return the ids of both sides of every example, file by file."""
-    parsed = [
-        [
-            tf.train.Example.FromString(record.numpy()).features.feature
-            for record in tf.data.TFRecordDataset(str(path))
-        ]
-        for path in paths
-    ]
     return [
-        [
-            tuple([*pair[side].int64_list.value] for side in ("inputs", "targets"))
-            for pair in file
-        ]
-        for file in parsed
+        [([*inputs], [*targets]) for inputs, targets in examples_in(path)]
+        for path in paths
     ]
 
 
@@ -110,6 +99,14 @@ def test_the_raw_text_has_every_pair_on_its_own_side(counts, tmp_path):
         "prefix-test.inputs.txt": ["1 3 2"],
         "prefix-test.targets.txt": ["a c"],
     }
+
+
+def test_the_raw_text_keeps_pairs_that_the_shards_leave_out_on_one_line(tmp_path):
+    dev = [("1\n2", "a"), ("\u200b", "a"), ("1 2 3 1", "b")]
+    counts = write(Pairs(dev=dev), tmp_path, "prefix")["dev"]
+    assert counts.dropped == {"empty_side": 1, "too_long": 1}
+    written = (tmp_path / "prefix-dev.inputs.txt").read_text()
+    assert written == "1 2\n\u200b\n1 2 3 1\n"
 
 
 @pytest.mark.parametrize("size", [1, 2, 100])

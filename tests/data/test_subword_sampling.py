@@ -8,9 +8,8 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from t2t_repro.data import shard_writer, worker_pool
+from t2t_repro.data import encoding, shard_writer
 from t2t_repro.data.encoding import PairEncoder, TextBatch
 from t2t_repro.data.manifest import summary_lines
 from t2t_repro.data.prepare import open_or_prepare, prepare
@@ -18,11 +17,11 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem, RepeatedPair, Vocabulary
 from t2t_repro.data.request import requested_settings
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
 from tests.data.test_interrupted_preparation import SETTINGS as NUMBERS_SETTINGS
 from tests.data.test_interrupted_preparation import Numbers, contents
+from tests.support.corpus import examples_in
 
 PLAIN = PrepareSettings(vocab_size=300, num_shards=3, drop_duplicates=True)
 SAMPLED = PLAIN.replace(subword_copies=4, subword_sampling=0.3)
@@ -51,7 +50,7 @@ class Jumps(Problem):
 def small_batches():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shard_writer, "_PAIRS_AT_A_TIME", 5)
-        patch.setattr(worker_pool, "_ITEMS_BEFORE_WORKERS", 1)
+        patch.setattr(encoding, "_ITEMS_BEFORE_WORKERS", 1)
         yield
 
 
@@ -67,18 +66,7 @@ def sampled(small_batches, tmp_path_factory) -> PreparedData:
 
 def shards_of(data: PreparedData, split: str = "train"):
     """Return the ids of both sides of each example of each shard."""
-    return [
-        [
-            tuple(
-                tuple(features[side].int64_list.value) for side in ("inputs", "targets")
-            )
-            for record in tf.data.TFRecordDataset(path)
-            for features in [
-                tf.train.Example.FromString(record.numpy()).features.feature
-            ]
-        ]
-        for path in data.shards(split).paths
-    ]
+    return [examples_in(path) for path in data.shards(split).paths]
 
 
 def texts(data: PreparedData, shard) -> Counter[tuple[str, str]]:
@@ -213,59 +201,42 @@ class Recorded(Tokenizer):
     load = classmethod(lambda cls, path: cls())
 
 
-def encoded(number: int, seed: int = 5):
-    sides = Recorded(), Recorded()
-    sampling = PrepareSettings(
-        subword_copies=2, subword_sampling=0.25, shuffle_seed=seed, max_pair_length=9
-    )
-    texts = ("20", "30"), ("40", "50")
-    batch = TextBatch(*texts, written=texts[1], copies=[1, 2], number=number)
-    return PairEncoder(sides, sampling)(batch), sides
-
-
 def test_every_copy_of_each_batch_and_side_has_a_seed_of_its_own():
     seeds = []
+    texts = ("20", "30"), ("40", "50")
     for number, seed in ((0, 5), (1, 5), (0, 6)):
-        _, sides = encoded(number, seed)
-        for side, texts in zip(sides, (("20", "30"), ("40", "50")), strict=True):
-            both, second = (texts, 0.25), (texts[1:], 0.25)
+        sampling = PrepareSettings(
+            subword_copies=2, subword_sampling=0.25, shuffle_seed=seed
+        )
+        sides = Recorded(), Recorded()
+        batch = TextBatch(*texts, written=texts[1], copies=[1, 2], number=number)
+        encoded = PairEncoder(sides, sampling)(batch)
+        # The filters read the usual lengths, and the counts those of the samples.
+        assert encoded.lengths.tolist() == [[3, 3], [3, 3]]
+        assert encoded.written_lengths.tolist() == [[4] * 6] * 2
+        for side, own in zip(sides, texts, strict=True):
+            both, second = (own, 0.25), (own[1:], 0.25)
             assert [call[:2] for call in side.calls] == [both, both, second, second]
             seeds += [call[2] for call in side.calls]
     assert len(set(seeds)) == len(seeds) == 3 * 8
 
 
-def test_copies_of_a_pair_follow_each_other_and_lengths_are_those_of_the_samples():
-    batch, _ = encoded(0)
-    found = [
-        tuple(tuple(features[side].int64_list.value) for side in ("inputs", "targets"))
-        for record in batch.records
-        for features in [tf.train.Example.FromString(record).features.feature]
-    ]
-    assert found == [
-        *(((20, copy, 10, 1), (40, copy, 10, 1)) for copy in (1, 2)),
-        *(((30, copy, 10, 1), (50, copy, 10, 1)) for copy in (1, 2, 3, 4)),
-    ]
-    assert batch.copies.tolist() == [2, 4]
-    assert batch.written_lengths.tolist() == [[4] * 6] * 2
-    # The filters read the usual lengths.
-    assert batch.lengths.tolist() == [[3, 3], [3, 3]]
+class Tags(Problem):
+    """A tag for each word."""
 
-
-class Trees(ParsingProblem):
     vocabulary = Vocabulary(kind="subwords_to_symbols", size=290, shared=False)
 
     def pairs(self, split, tmp_dir):
-        del tmp_dir
         for source, _ in TRAIN[:20] if split == "train" else DEV:
-            yield source, "(S " + " ".join(f"(NN {w})" for w in source.split()) + ")"
+            yield source, "NN VB NN"
 
 
-def test_symbols_of_trees_stay_whole_beside_sampled_sentences(tmp_path):
-    data = prepare(Trees(), tmp_path, None, SAMPLED.replace(vocab_size=290))
+def test_symbols_stay_whole_beside_sampled_sentences(tmp_path):
+    data = prepare(Tags(), tmp_path, None, SAMPLED.replace(vocab_size=290))
     sources, targets = zip(*all_examples(data), strict=True)
     assert len({len(source) for source in sources}) > 3
     _, symbols = data.tokenizers()
-    assert {symbols.decode(target) for target in targets} == {"(S XX XX XX )S"}
+    assert {symbols.decode(target) for target in targets} == {"NN VB NN"}
 
 
 def test_a_problem_of_symbols_refuses_sampling(tmp_path):

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-import tensorflow as tf
 
 from t2t_repro.data.file_problem import TextPairProblem
 from t2t_repro.data.prepare import prepare
@@ -11,6 +10,7 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.request import PairCorpora, PairFiles
 from t2t_repro.errors import UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
+from tests.support.corpus import examples_in
 
 SETTINGS = PrepareSettings(vocab_size=290, num_shards=2, drop_duplicates=True)
 FIRST = [(f"a {n}", f"b {n}") for n in range(30)]
@@ -32,11 +32,9 @@ def problem_of(folder, copies) -> TextPairProblem:
 
 def sources_of(data: PreparedData) -> Counter[str]:
     tokenizer, _ = data.tokenizers()
-    records = tf.data.TFRecordDataset(list(data.shards("train").paths))
-    examples = [tf.train.Example.FromString(record.numpy()) for record in records]
+    paths = data.shards("train").paths
     return Counter(
-        tokenizer.decode(example.features.feature["inputs"].int64_list.value)
-        for example in examples
+        tokenizer.decode(source) for path in paths for source, _ in examples_in(path)
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data.worker_pool import ordered_map
+from t2t_repro.data.encoding import ordered_map
 from t2t_repro.errors import UserError
 from tests.support.waiting import until
 
@@ -89,7 +89,7 @@ def is_running(pid: int) -> bool:
 
 def test_workers_end_when_their_parent_is_killed(tmp_path):
     program = (
-        "from t2t_repro.data.worker_pool import ordered_map\n"
+        "from t2t_repro.data.encoding import ordered_map\n"
         "from tests.data.test_worker_pool import sleep_in_worker\n"
         "list(ordered_map(sleep_in_worker, range(99), 2))\n"
     )

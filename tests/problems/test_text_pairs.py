@@ -44,17 +44,6 @@ def test_equal_sources_and_targets_are_reported(tmp_path, caplog, with_dev):
     assert [line.partition(":")[0] for line in warnings] == ["train"]
 
 
-def test_one_equal_pair_is_not_reported(tmp_path, caplog):
-    text_pairs(train=files(tmp_path, [*numbered(5), ("Berlin", "Berlin")])).check(None)
-    assert not [line for line in caplog.messages if "is equal to its target" in line]
-
-
-def test_test_files_make_a_test_split(tmp_path):
-    part = files(tmp_path, numbered(5))
-    problem = text_pairs(train=part, dev=part, test=part)
-    assert problem.splits == ("train", "dev", "test")
-
-
 def test_without_dev_files_the_test_split_is_still_that_of_the_test_files(tmp_path):
     train, test = files(tmp_path, numbered(40), "a"), files(tmp_path, numbered(3), "b")
     problem = text_pairs(train=train, test=test)
@@ -68,30 +57,6 @@ def test_one_in_twenty_is_held_out_without_dev_files(tmp_path):
     train = list(problem.pairs("train", None))
     assert len(dev) == 10
     assert sorted([*dev, *train]) == sorted(numbered(200))
-
-
-def sources(pairs) -> set[str]:
-    return {source for source, target in pairs if source and target}
-
-
-def test_repeats_do_not_raise_the_number_of_held_out_sources(tmp_path, caplog):
-    problem = text_pairs(train=files(tmp_path, numbered(100) * 100))
-    assert len(sources(problem.pairs("dev", None))) == 5
-    assert len(sources(problem.pairs("train", None))) == 95
-    assert "5 of 100 distinct source sentences are held out" in caplog.text
-
-
-def test_blank_lines_do_not_raise_the_number_of_held_out_sources(tmp_path):
-    blank = [("", "")] * 5_000
-    problem = text_pairs(train=files(tmp_path, [*numbered(300), *blank]))
-    assert len(sources(problem.pairs("dev", None))) == 15
-    assert len(sources(problem.pairs("train", None))) == 285
-
-
-def test_the_held_out_pairs_do_not_depend_on_the_order_of_the_lines(tmp_path):
-    forth = text_pairs(train=files(tmp_path, numbered(100), "a"))
-    back = text_pairs(train=files(tmp_path, numbered(100)[::-1], "b"))
-    assert set(forth.pairs("dev", None)) == set(back.pairs("dev", None))
 
 
 def test_a_held_out_source_is_not_trained_on(tmp_path):
@@ -110,12 +75,6 @@ def test_a_pair_with_an_empty_side_is_never_held_out(tmp_path):
     assert len(dev) == 2
     assert all(target for _, target in dev)
     assert len(list(problem.pairs("train", None))) == 398
-
-
-def test_one_distinct_source_is_too_little_to_hold_one_out(tmp_path):
-    problem = text_pairs(train=files(tmp_path, numbered(1) * 5))
-    with pytest.raises(UserError, match=r"5 training pair.* 1 distinct .*dev text"):
-        problem.check(None)
 
 
 def test_the_check_finds_an_error_in_any_split(tmp_path):

@@ -10,11 +10,9 @@ import tensorflow_datasets as tfds
 from tensorflow_datasets.core.download import downloader
 
 from t2t_repro import catalogue
-from t2t_repro.data.prepare import prepare
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.request import TfdsName
 from t2t_repro.errors import UserError
-from t2t_repro.settings.prepare_settings import PrepareSettings
 
 SENTENCES = {
     "train": [("A house.", "Ein Haus."), ("Two\nlines", "Zwei\nZeilen")] * 20,
@@ -61,30 +59,6 @@ def test_splits_are_those_of_the_paper_english_first(tmp_path, name, language):
         "dev": [("A tree.", "Ein Baum.")],
         "test": [("A dog.", "Ein Hund."), ("A cat.", "Eine Katze.")],
     }
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_problem_can_be_prepared(tmp_path):
-    problem = catalogue.problem("translate_ende_wmt14_rev")
-    with tfds.testing.mock_data(as_dataset_fn=as_dataset("de")):
-        data = prepare(
-            problem, tmp_path / "data", tmp_path, PrepareSettings(vocab_size=290)
-        )
-    assert data.manifest.splits["train"].pairs_written == 40
-    name = data.manifest.sources["tensorflow_datasets"]["name"]
-    assert name.startswith("wmt14_translate/de-en/")
-    source, _ = data.tokenizers()
-    assert source.decode(source.encode("Ein Haus.")) == "Ein Haus."
-
-
-def test_a_failed_download_says_what_to_do(tmp_path, monkeypatch):
-    def unreachable(*_: object, **__: object) -> None:
-        raise ConnectionError("statmt.org does not answer\nmore")
-
-    monkeypatch.setattr(tfds.core.DatasetBuilder, "download_and_prepare", unreachable)
-    problem = catalogue.problem("translate_enfr_wmt14")
-    with pytest.raises(UserError, match=r"statmt.org does not answer\.\nTry again"):
-        problem.check(tmp_path)
 
 
 # tensorflow-datasets warns of attributes that it deprecated itself.

@@ -52,7 +52,10 @@ def test_kappa_and_alpha_may_belong_to_two_sublayers():
 
 
 def test_the_monitor_writes_every_weight(model, tmp_path):
-    branch_monitor(model)(7, MetricsLog(tmp_path))
+    log = MetricsLog(tmp_path)
+    log.monitors.append(branch_monitor(model, log))
+    log.scalars("eval", 6, {})
+    log.scalars("train", 7, {})
     (line,) = metrics_of(tmp_path, "branches")
     assert line["step"] == 7
     assert line["decoder/layer_1/kappa/0"] == pytest.approx(0.3)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue
+from t2t_repro.data.batch_plan import UpdateSize
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import folder_lock
 from t2t_repro.runs import TrainSettings, training, training_config
@@ -18,7 +19,6 @@ from t2t_repro.runs.resuming import recorded_data_dir, resumed_settings
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.training_config import TrainingConfig, resolved_hparams
 from t2t_repro.text import SymbolTokenizer
-from t2t_repro.training.update_size import UpdateSize
 from t2t_repro.user_packages import remember
 from tests.support.recorder import record, spy
 

@@ -106,7 +106,7 @@ def test_the_trainer_has_everything_that_the_settings_ask_for(trained):
     assert made.data.shards == trained.data.shards("train")
     assert made.data.plan == BatchPlan(BOUNDARIES, ROWS)
     # By likelihood, translation and attention
-    assert (len(made.evaluators), made.monitors) == (3, [])
+    assert (len(made.evaluators), made.log.monitors) == (3, [])
     options = made.step_options
     assert (options.label_smoothing, options.clip_grad_norm) == (0.17, 3.5)
     assert trained.seeds.call == {"seed": 11, "deterministic": True}
@@ -149,7 +149,7 @@ def test_without_a_dev_split_nothing_is_evaluated(trained):
 
 
 def test_branch_weights_are_watched_if_there_are_branches(trained):
-    assert len(trained.run("branched_attention=split").monitors) == 1
+    assert len(trained.run("branched_attention=split").log.monitors) == 1
 
 
 def test_a_training_that_ends_before_its_second_passes_is_told_so(trained, caplog):

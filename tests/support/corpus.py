@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.pipeline import Shards
@@ -42,6 +43,17 @@ def write_shards(folder: Path, pairs: Sequence[Pair], count: int = 2) -> Shards:
             for pair in pairs[number::count]:
                 write(example_bytes(*pair))
     return Shards(tuple(str(path) for path in paths))
+
+
+def examples_in(path: str | Path) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Read the ids of both sides of every example of a shard."""
+    found = []
+    for record in tf.data.TFRecordDataset(str(path)):
+        features = tf.train.Example.FromString(record.numpy()).features.feature
+        found.append(
+            tuple(tuple(features[k].int64_list.value) for k in ("inputs", "targets"))
+        )
+    return found
 
 
 def rows_of(batch) -> list[Pair]:

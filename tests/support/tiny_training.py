@@ -23,7 +23,7 @@ from t2t_repro.training.loop import Trainer, TrainingData
 from t2t_repro.training.optimizer import FactorSchedule
 from t2t_repro.training.recovery import UpdateGuard
 from t2t_repro.training.step import StepOptions, make_train_step
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.training_state import TrainingCheckpoints
 from tests.support.tiny_model import VOCAB_SIZE, tiny_arguments
 
 SEED = 1
@@ -195,7 +195,7 @@ def tiny_trainer(
         mock.patch.object(loop, "make_train_step", _traced_step),
         mock.patch.object(loop, "UpdateGuard", return_value=kit.guard),
     ):
-        return Trainer(
+        trainer = Trainer(
             tiny_settings(output_dir, **settings),
             kit.model,
             kit.optimizer,
@@ -204,9 +204,19 @@ def tiny_trainer(
             step_options,
             metric=metric,
             evaluators=evaluators,
-            monitors=monitors,
             show_progress=show_progress,
         )
+    for monitor in monitors:
+        watch_training(trainer, monitor)
+    return trainer
+
+
+def watch_training(trainer: Trainer, function: Callable[[int, Any], object]) -> None:
+    """Call a function of the step and the log after every line of training metrics."""
+    log = trainer.log
+    log.monitors.append(
+        lambda split, step, _: function(step, log) if split == "train" else None
+    )
 
 
 def metrics_of(output_dir: Path, split: str = "train") -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from sentencepiece import sentencepiece_model_pb2
 
 from t2t_repro.text import (
     SentencePieceTokenizer,
-    SymbolTokenizer,
     train_sentencepiece,
 )
 from tests.text.test_subwords import HARD_LINES
@@ -133,6 +132,7 @@ def tokenizer(request):
 
 def test_samples_decode_to_the_text_of_the_usual_subwords(tokenizer):
     lines = [*LINES, "unknown ŵ", "lone \ud800 surrogate"]
+    assert tokenizer.has_samples
     usual = [tokenizer.encode(line) for line in lines]
     sampled = tokenizer.encode_sampled(lines, 0.3, SEED)
     assert sampled != usual
@@ -207,13 +207,3 @@ def test_characters_and_words_are_not_sampled(kind):
     tokenizer = model(kind, {"a": -1, "b": -2})
     assert not tokenizer.has_samples
     assert tokenizer.encode_sampled(["a", "b"], 0.5, SEED) == [[3], [4]]
-
-
-def test_symbols_are_not_sampled():
-    tokenizer = SymbolTokenizer(["NP", "VP"])
-    assert not tokenizer.has_samples
-    assert tokenizer.encode_sampled(["VP NP", "NP"], 1.0, SEED) == [[4, 3], [3]]
-
-
-def test_subwords_of_bpe_and_unigram_are_sampled(tokenizer):
-    assert tokenizer.has_samples

@@ -146,10 +146,7 @@ def test_random_ids_decode_to_the_same_text_inside_the_graph(tokenizer):
 def test_decoding_stops_at_the_first_end_of_sentence(tokenizer):
     ids = [*tokenizer.encode("the red house"), 1, *tokenizer.encode("a tree")]
     assert tokenizer.decode(ids) == "the red house"
-
-
-def test_decoding_leaves_padding_out(tokenizer):
-    assert tokenizer.decode([0, *tokenizer.encode("the cat"), 0, 0]) == "the cat"
+    assert tokenizer.decode([0, *ids[:-1], 0, 0]) == "the red house"
 
 
 def test_encoding_a_batch_gives_the_ids_of_each_text(tokenizer):
@@ -158,34 +155,10 @@ def test_encoding_a_batch_gives_the_ids_of_each_text(tokenizer):
     ]
 
 
-def test_a_lone_surrogate_becomes_the_replacement_character(tokenizer):
-    assert round_trip(tokenizer, "a \ud800 b") == "a \ufffd b"
-
-
-def test_no_character_is_folded_into_another(tokenizer):
-    text = "ﬁ ½ ² … Ａ \u00a0 Å"
-    assert round_trip(tokenizer, text) == text
-
-
 def test_padding_end_of_sentence_and_unknown_are_0_1_and_2(tokenizer):
     assert tokenizer.encode("") == []
     assert tokenizer.decode([2]).strip() == "⁇"
     assert tokenizer.decode([1, 5, 5]) == tokenizer.decode([0]) == ""
-
-
-def test_training_twice_gives_the_same_model():
-    models = {train_sentencepiece(TRAINING_LINES, vocab_size=300) for _ in range(2)}
-    assert len(models) == 1
-
-
-def test_the_vocabulary_has_the_requested_size(tokenizer):
-    assert tokenizer.vocab_size == 300
-
-
-def test_training_writes_nothing_to_the_terminal(capfd):
-    train_sentencepiece(TRAINING_LINES, vocab_size=300)
-    captured = capfd.readouterr()
-    assert captured.out + captured.err == ""
 
 
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
@@ -208,17 +181,18 @@ def test_characters_beyond_the_coverage_are_spelt_in_bytes(
     )
 
 
-def test_a_text_too_small_for_the_vocabulary_gives_a_smaller_one(caplog):
+def test_a_text_too_small_for_the_vocabulary_gives_a_smaller_one_and_a_warning(
+    caplog, capfd
+):
+    first, second = (train_sentencepiece(TRAINING_LINES, vocab_size=300) for _ in "12")
+    assert first == second
+    assert SentencePieceTokenizer(first).vocab_size == 300
+    assert caplog.messages == []
     model = train_sentencepiece(TRAINING_LINES, vocab_size=50_000)
     size = SentencePieceTokenizer(model).vocab_size
     assert size < 50_000
     assert f"the vocabulary has {size}" in caplog.text
-
-
-def test_a_vocabulary_of_the_wanted_size_is_no_reason_to_warn(caplog):
-    model = train_sentencepiece(TRAINING_LINES, vocab_size=300)
-    assert SentencePieceTokenizer(model).vocab_size == 300
-    assert caplog.messages == []
+    assert capfd.readouterr() == ("", "")  # nothing of SentencePiece itself
 
 
 def test_a_vocabulary_too_small_for_the_characters_names_the_smallest():
@@ -339,22 +313,19 @@ def test_unknown_characters_without_byte_fallback_are_parts_of_their_word():
     assert (found[0], found[2]) == ("the", "cat")
 
 
-def test_a_damaged_model_is_refused(tmp_path, tokenizer):
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [(0.5, "expected a SentencePiece model"), (0, "empty"), (None, "No such file")],
+)
+def test_a_damaged_empty_or_missing_model_is_refused(
+    tmp_path, tokenizer, share, message
+):
     path = tmp_path / "cut.model"
-    path.write_bytes(tokenizer.to_bytes()[: len(tokenizer.to_bytes()) // 2])
-    with pytest.raises(UserError, match="expected a SentencePiece model"):
+    content = tokenizer.to_bytes()
+    if share is not None:
+        path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(UserError, match=message):
         load_tokenizer(path)
-
-
-def test_a_missing_model_is_refused(tmp_path):
-    with pytest.raises(UserError, match="No such file"):
-        load_tokenizer(tmp_path / "none.model")
-
-
-def test_an_empty_model_is_refused(tmp_path):
-    (tmp_path / "empty.model").touch()
-    with pytest.raises(UserError, match="empty"):
-        load_tokenizer(tmp_path / "empty.model")
 
 
 def test_a_saved_model_gives_the_same_ids(tmp_path, tokenizer):

@@ -8,21 +8,14 @@ from t2t_repro.text import SymbolTokenizer, load_tokenizer
 DIGITS = tuple("0123456789")
 
 
-def test_ids_follow_the_order_of_the_symbols():
-    assert SymbolTokenizer(DIGITS).encode("0 1 9") == [3, 4, 12]
-
-
-def test_an_unknown_word_gets_the_unknown_id():
-    assert SymbolTokenizer(DIGITS).encode("1 x 12 <pad>") == [4, 2, 2, 2]
-
-
-def test_decoding_writes_single_spaces():
+def test_ids_are_those_of_the_symbols_in_their_order():
     tokenizer = SymbolTokenizer(DIGITS)
+    assert tokenizer.encode("0 1 9") == [3, 4, 12]
+    assert tokenizer.vocab_size == 13
+    assert tokenizer.encode("1 x 12 <pad>") == [4, 2, 2, 2]  # unknown words
     assert tokenizer.decode(tokenizer.encode("  1   2\t3 ")) == "1 2 3"
-
-
-def test_the_size_counts_the_special_symbols():
-    assert SymbolTokenizer(DIGITS).vocab_size == 13
+    assert not tokenizer.has_samples
+    assert tokenizer.encode_sampled(["0 1", "9"], 1.0, "seed") == [[3, 4], [12]]
 
 
 def test_the_graph_gives_the_same_ids():

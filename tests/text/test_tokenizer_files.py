@@ -9,34 +9,38 @@ from t2t_repro.text.tokenizer_files import load_tokenizers, tokenizer_file_names
 DIGITS, LETTERS = SymbolTokenizer(list("0123")), SymbolTokenizer(list("abcd"))
 
 
-def test_one_vocabulary_is_one_file():
-    names = tokenizer_file_names(DIGITS, DIGITS, shared="sorting", prefix="sorting.")
-    assert names == {"inputs": "sorting.symbols", "targets": "sorting.symbols"}
+class Model(SymbolTokenizer):
+    """A tokenizer whose file has another suffix than that of symbols."""
+
+    filename_suffix = ".model"
 
 
-def test_two_vocabularies_are_two_files():
-    names = tokenizer_file_names(DIGITS, LETTERS, shared="sorting", prefix="sorting.")
-    assert names == {
-        "inputs": "sorting.inputs.symbols",
-        "targets": "sorting.targets.symbols",
-    }
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (DIGITS, DIGITS, ("sorting.symbols", "sorting.symbols")),
+        (DIGITS, LETTERS, ("sorting.inputs.symbols", "sorting.targets.symbols")),
+        (Model("ab"), LETTERS, ("sorting.inputs.model", "sorting.targets.symbols")),
+    ],
+)
+def test_one_vocabulary_is_one_file_and_two_are_two(source, target, expected):
+    names = tokenizer_file_names(source, target, shared="sorting", prefix="sorting.")
+    assert (names["inputs"], names["targets"]) == expected
 
 
-def test_one_file_gives_one_tokenizer(tmp_path):
-    DIGITS.save(tmp_path / "a.symbols")
-    names = {"inputs": "a.symbols", "targets": "a.symbols"}
-    source, target = load_tokenizers(tmp_path, names)
-    assert source is target
-    assert source.to_bytes() == DIGITS.to_bytes()
-
-
-def test_two_files_give_inputs_and_targets_in_this_order(tmp_path):
+@pytest.mark.parametrize("targets", ["a.symbols", "b.symbols"])
+def test_one_file_gives_one_tokenizer_and_two_give_inputs_and_targets(
+    tmp_path, targets
+):
     DIGITS.save(tmp_path / "a.symbols")
     LETTERS.save(tmp_path / "b.symbols")
-    names = {"targets": "b.symbols", "inputs": "a.symbols"}
+    names = {"targets": targets, "inputs": "a.symbols"}
     source, target = load_tokenizers(tmp_path, names)
     assert source.to_bytes() == DIGITS.to_bytes()
-    assert target.to_bytes() == LETTERS.to_bytes()
+    if targets == "a.symbols":
+        assert target is source
+    else:
+        assert target.to_bytes() == LETTERS.to_bytes()
 
 
 @pytest.mark.parametrize("side", ["inputs", "targets"])

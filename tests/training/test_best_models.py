@@ -10,7 +10,6 @@ import signal
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.training import training_checkpoints
 from t2t_repro.training.checkpoint_paths import (
     all_checkpoints,
     best_checkpoints,
@@ -18,31 +17,19 @@ from t2t_repro.training.checkpoint_paths import (
     step_of,
 )
 from t2t_repro.training.checkpoints import model_variables, restore
-from t2t_repro.training.evaluations import is_exhausted
-from t2t_repro.training.training_checkpoints import BestModels
-from tests.support.corpus import random_pairs, write_shards
-from tests.support.recorder import record
+from t2t_repro.training.evaluations import BestModels, is_exhausted
 from tests.support.tiny_training import (
-    LONGEST,
-    PAIRS,
     Bigrams,
     fill,
     losses_of,
     metrics_of,
     one_value,
     saved_steps,
-    tiny_trainer,
     train,
     weights_of,
 )
 
 SCORES = {2: 3.0, 4: 9.0, 6: 5.0, 8: 7.0, 10: 7.0, 12: 6.0, 14: 1.0}
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shards")
-    return write_shards(folder, random_pairs(PAIRS, LONGEST, 11), 2)
 
 
 def scored(step, log):
@@ -102,20 +89,6 @@ def test_of_equal_scores_the_earlier_steps_are_kept_in_any_order(tmp_path, order
         assert best.offer(step, 7.0) == (step != 6 or 6 in order[:2])
     assert recorded_scores(tmp_path) == {2: 7.0, 4: 7.0}
     assert steps_in(tmp_path) == [2, 4]
-
-
-@pytest.mark.parametrize("step", [4, 6])
-def test_a_tie_writes_no_model(tmp_path, monkeypatch, step):
-    """The tie is with the same step, or with an earlier one for the last place."""
-    model = Bigrams(0.0)
-    best = BestModels(tmp_path, model, keep=2)
-    best.offer(2, 9.0)
-    best.offer(4, 7.0)
-    written = record(monkeypatch, training_checkpoints, "write_checkpoint")
-    assert best.offer(step, 7.0) == (step == 4)
-    assert written.calls == []
-    assert steps_in(tmp_path) == [2, 4]
-    assert recorded_scores(tmp_path) == {2: 9.0, 4: 7.0}
 
 
 def test_weights_without_a_recorded_score_are_removed_with_the_next_offer(tmp_path):
@@ -221,23 +194,11 @@ def test_patience_does_not_count_the_end_of_a_training_that_is_extended(
 
 
 def test_a_stopped_process_decides_as_one_that_went_through(tmp_path, shards):
-    def stop_at(trainer, step):
-        def monitor(now, log):
-            if now == step:
-                signal.raise_signal(signal.SIGTERM)
+    def stop(step, log):
+        if step == 7:
+            signal.raise_signal(signal.SIGTERM)
 
-        trainer.monitors = [monitor]
-        return trainer
-
-    options = {
-        "local_eval_frequency": 2,
-        "save_checkpoints_steps": 5,
-        "early_stopping_patience": 3,
-    }
-    options |= {"train_steps": 14, "evaluators": [scored], "keep_best": 2}
-    trainer = tiny_trainer(tmp_path / "run", shards, dropout=0.2, **options)
-    stop_at(trainer, 7).train()
-    assert trainer.step < 10
+    assert early(tmp_path / "run", shards, monitors=[stop]).step < 10
     resumed = early(tmp_path / "run", shards)
     straight = early(tmp_path / "straight", shards)
     assert (resumed.step, resumed.stopped_early) == (10, True)

@@ -21,13 +21,6 @@ def test_an_average_that_a_killed_process_renamed_is_found(own_run, model):
     assert one_value(model) == 3.0
 
 
-def test_the_average_of_one_checkpoint_is_that_checkpoint(run, own_run, model):
-    path = average_checkpoints(model, own_run, [str(run / "model.ckpt-200")])
-    averaged = tiny_model()
-    restore(model_variables(averaged), path)
-    assert one_value(averaged) == 2.0
-
-
 def test_the_average_of_equal_checkpoints_has_exactly_their_weights(tmp_path):
     model = tiny_model()
     expected = weights_of(model)
@@ -38,20 +31,16 @@ def test_the_average_of_equal_checkpoints_has_exactly_their_weights(tmp_path):
         np.testing.assert_array_equal(weights, expected[path])
 
 
-def test_the_average_is_the_mean(own_run, model):
-    average_checkpoints(model, own_run, all_checkpoints(own_run))
-    assert one_value(model) == 3.0
-
-
-def test_the_averaged_checkpoint_has_the_last_step_and_replaces_the_earlier_one(
+def test_the_average_is_the_mean_has_the_last_step_and_replaces_the_earlier_one(
     own_run, model
 ):
     paths = all_checkpoints(own_run)
-    average_checkpoints(model, own_run, paths[:2])
-    average_checkpoints(model, own_run, paths)
-    assert all_checkpoints(own_run / "averaged") == [
-        str(own_run / "averaged" / "model.ckpt-300")
-    ]
+    average_checkpoints(model, own_run, paths[1:2])
+    assert one_value(model) == 2.0
+    path = average_checkpoints(model, own_run, paths)
+    assert one_value(model) == 3.0
+    assert path == str(own_run / "averaged" / "model.ckpt-300")
+    assert all_checkpoints(own_run / "averaged") == [path]
     assert not (own_run / "averaged.incomplete").exists()
 
 

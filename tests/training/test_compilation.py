@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -93,3 +95,26 @@ def test_a_step_compiles_passes_and_update_but_no_product(options):
 def test_no_operation_is_compiled_alone_if_the_step_is_or_if_nothing_is(options):
     for operations in traced_step(**options).values():
         assert not kinds(operations, compiled=True)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "compiled"), [(1, ["_ReplicaStep"]), (2, ["gradients"])]
+)
+@pytest.mark.parametrize("jit_compile", [True, False])
+@pytest.mark.parametrize("jit_products", [True, False])
+def test_xla_compiles_the_step_of_one_replica_or_the_gradients_of_several(
+    monkeypatch, replicas, compiled, jit_compile, jit_products
+):
+    """Sums over replicas cannot be compiled."""
+    found = []
+
+    def function(wrapped, *, jit_compile=False, **_):
+        if jit_compile:
+            found.append(getattr(wrapped, "__name__", type(wrapped).__name__))
+        return wrapped
+
+    monkeypatch.setattr(tf, "function", function)
+    strategy = SimpleNamespace(num_replicas_in_sync=replicas)
+    options = StepOptions(0.1, jit_compile=jit_compile, jit_products=jit_products)
+    make_train_step("model", "optimizer", strategy, options)
+    assert found == (compiled if jit_compile and jit_products else [])

@@ -18,11 +18,7 @@ from t2t_repro.training.training_batches import (
     largest_shape,
     try_largest_batch,
 )
-from tests.support.corpus import random_pairs, write_shards
-from tests.support.recorder import Recorder
 from tests.support.tiny_training import (
-    LONGEST,
-    PAIRS,
     losses_of,
     tiny_trainer,
     weights_of,
@@ -31,20 +27,24 @@ from tests.support.tiny_training import (
 BASE = catalogue.hparams("transformer_tiny").parse("batch_size=640,max_length=64")
 
 
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shards")
-    return write_shards(folder, random_pairs(PAIRS, LONGEST, 11), 2)
-
-
 def try_with(trainer, step=None):
+    """Try the batch of a later update."""
+    iterations = trainer.optimizer.iterations
+    seen = []
+
+    def watched(batch):
+        seen.append(int(iterations))
+        return (step or trainer.train_step)(batch)
+
     try_largest_batch(
-        step or trainer.train_step,
+        watched,
         trainer.batches.data.plan,
         trainer.strategy,
         trainer.checkpoints.variables,
         advice=lambda: "Buy more.",
+        prepare=lambda: iterations.assign(60),
     )
+    assert (seen, int(iterations)) == ([60], 0)
 
 
 def test_training_is_the_same_with_and_without_the_trial(tmp_path, shards, caplog):
@@ -66,14 +66,6 @@ def test_training_is_the_same_with_and_without_the_trial(tmp_path, shards, caplo
     assert any("8 rows of 8 tokens" in line for line in caplog.messages)
 
 
-def test_the_trial_reads_the_shape_of_the_longest_bucket(tmp_path, shards):
-    trainer = tiny_trainer(tmp_path / "run", shards, train_steps=1)
-    step = Recorder(lambda batch: None, {"loss": tf.constant(0.0)})
-    try_with(trainer, step)
-    shapes = {name: x.shape.as_list() for name, x in step.call["batch"].items()}
-    assert shapes == {"inputs": [8, 8], "targets": [8, 8]}
-
-
 def test_a_lack_of_memory_is_a_message_and_changes_nothing(tmp_path, shards):
     trainer = tiny_trainer(tmp_path / "run", shards, train_steps=1)
     before = weights_of(trainer.model)
@@ -92,12 +84,32 @@ def needed(rows, length=64):
     return training_memory(BASE, 900, 900, rows=rows, length=length).total
 
 
-def test_the_advice_is_the_largest_batch_that_fits():
-    # 90 % of the memory count; room for four pairs and a half.
-    available = int((needed(4) + needed(5)) / 2 / 0.9)
-    text = memory_advice(BASE, (900, 900), available)
-    assert text.endswith("; batch_size=256 fits.")
-    assert f"batch_size=640 needs {needed(10) / 1e9:.1f} GB of" in text
+BETWEEN = int((needed(4) + needed(5)) / 2 / 0.9)  # 90 % of the memory count
+PACKED = {"packed_length": 160}
+
+
+@pytest.mark.parametrize(
+    ("changes", "available", "needs", "end"),
+    [
+        # Room for four pairs and a half, and for two packed rows and a half.
+        ({}, BETWEEN, needed(10), "; batch_size=256 fits."),
+        (
+            PACKED,
+            int((needed(2, 160) + needed(3, 160)) / 2 / 0.9),
+            needed(4, 160),
+            "; batch_size=320 fits.",
+        ),
+        # Without a usable estimate, half the batch.
+        ({}, None, needed(10), "; batch_size=320 fits."),
+        ({}, 10**12, needed(10), "; batch_size=320 fits."),
+        ({}, 1000, needed(10), "not even one row of max_length=64 tokens fits"),
+        (PACKED, 1000, needed(4, 160), "one row of packed_length=160 tokens fits"),
+    ],
+)
+def test_the_advice_is_the_largest_batch_that_fits(changes, available, needs, end):
+    text = memory_advice(BASE.replace(**changes), (900, 900), available)
+    assert end in text
+    assert f"batch_size=640 needs {needs / 1e9:.1f} GB" in text
 
 
 def test_the_advice_counts_the_sum_of_gradients():
@@ -108,16 +120,6 @@ def test_the_advice_counts_the_sum_of_gradients():
     assert f"batch_size=640 needs {needs:.1f} GB" in text
 
 
-def test_the_advice_counts_packed_rows():
-    packed = BASE.replace(packed_length=160)
-    available = int((needed(2, 160) + needed(3, 160)) / 2 / 0.9)
-    text = memory_advice(packed, (900, 900), available)
-    assert text.endswith("; batch_size=320 fits.")
-    assert f"batch_size=640 needs {needed(4, 160) / 1e9:.1f} GB of" in text
-    text = memory_advice(packed, (900, 900), 1000)
-    assert "not even one row of packed_length=160 tokens fits" in text
-
-
 def test_a_full_batch_of_packed_rows_fills_both_sides():
     plan = BatchPlan.packed(
         batch_size=64, max_length=9, packed_length=16, packed_source_length=11
@@ -126,37 +128,6 @@ def test_a_full_batch_of_packed_rows_fills_both_sides():
     sides = batch["inputs"].numpy(), batch["targets"].numpy()
     assert [ids.shape for ids in sides] == [(4, 11), (4, 16)]
     assert all(ids.all() for ids in sides)
-
-
-def test_the_trial_may_be_of_a_later_update(shards, tmp_path):
-    trainer = tiny_trainer(tmp_path / "run", shards, train_steps=1)
-    iterations = trainer.optimizer.iterations
-    seen = []
-
-    def step(batch):
-        seen.append(int(iterations))
-        return trainer.train_step(batch)
-
-    try_largest_batch(
-        step,
-        trainer.batches.data.plan,
-        trainer.strategy,
-        trainer.checkpoints.variables,
-        advice=str,
-        prepare=lambda: iterations.assign(60),
-    )
-    assert (seen, int(iterations)) == ([60], 0)
-
-
-@pytest.mark.parametrize("available", [None, 10**12])
-def test_without_a_usable_estimate_the_advice_is_half_the_batch(available):
-    text = memory_advice(BASE, (900, 900), available)
-    assert text.endswith("; batch_size=320 fits.")
-
-
-def test_a_device_without_room_for_a_pair_needs_another_model():
-    text = memory_advice(BASE, (900, 900), 1000)
-    assert "not even one row of max_length=64 tokens fits" in text
 
 
 @pytest.mark.parametrize(

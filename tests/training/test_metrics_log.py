@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.util.tensor_util import make_ndarray
 
 from t2t_repro.errors import UserError
 from t2t_repro.training.metrics_log import MetricsLog, scalar_tag
@@ -23,12 +24,18 @@ def events_of(folder):
 
 def tensors_of(folder, name):
     """Return the values with this name by step."""
-    from tensorboard.util import tensor_util
-
     return {
-        event.step: tensor_util.make_ndarray(event.tensor_proto)
+        event.step: make_ndarray(event.tensor_proto)
         for event in events_of(folder).Tensors(name)
     }
+
+
+def points_of(folder):
+    """Return all points in the order of writing, also those of equal steps."""
+    return [
+        (event.step, float(make_ndarray(event.tensor_proto)))
+        for event in events_of(folder).Tensors("loss/nll")
+    ]
 
 
 def test_metrics_that_are_a_link_are_refused_and_not_followed(tmp_path):
@@ -41,9 +48,8 @@ def test_metrics_that_are_a_link_are_refused_and_not_followed(tmp_path):
 
 
 def test_numbers_go_to_a_line_of_json(tmp_path):
-    log = MetricsLog(tmp_path)
-    log.scalars("train", 7, {"loss": 1.25})
-    log.scalars("eval", 8, {"bleu": 30.0})
+    MetricsLog(tmp_path).scalars("train", 7, {"loss": 1.25})
+    MetricsLog(tmp_path).scalars("eval", 8, {"bleu": 30.0})  # another process
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
     assert [record.pop("time") > 1e9 for record in records] == [True, True]
@@ -121,24 +127,12 @@ def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 
-def test_a_new_run_has_no_lines_to_drop(tmp_path):
-    MetricsLog(tmp_path).truncate_after(0)
-    assert not list(tmp_path.iterdir())
-
-
-def test_lines_are_appended_to_those_of_an_earlier_process(tmp_path):
-    for step in (1, 2):
-        MetricsLog(tmp_path).scalars("train", step, {"loss": 1.0})
-    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
-
-
 @pytest.mark.parametrize("split", ["train", "eval"])
 def test_the_same_numbers_go_to_tensorboard_in_groups(tmp_path, split):
     log = MetricsLog(tmp_path)
     for step in (1, 2):
         log.scalars(split, step, {"nll": 0.5 * step})
-    values = tensors_of(tmp_path / split, "loss/nll")
-    assert {step: float(value) for step, value in values.items()} == {1: 0.5, 2: 1.0}
+    assert points_of(tmp_path / split) == [(1, 0.5), (2, 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -156,81 +150,161 @@ def test_every_metric_has_a_group(name, tag):
     assert scalar_tag(name) == tag
 
 
-def layout_of(output_dir, split):
-    """Return the titles of the layout, and the tags that each chart shows."""
-    content = tensors_of(output_dir / split, "custom_scalars__config__")[0].item()
-    layout = layout_pb2.Layout.FromString(content)
-    found = {}
-    for category in layout.category:
-        for chart in category.chart:
-            (pattern,) = chart.multiline.tag
-            found[category.title, chart.title] = {
-                tag for tag in TAGS if re.match(pattern, tag)
-            }
-    return found
+def charts_of(output_dir, split):
+    """Return the patterns of the tags that each chart shows, by its title."""
+    (content,) = tensors_of(output_dir / split, "custom_scalars__config__").values()
+    layout = layout_pb2.Layout.FromString(content.item())
+    charts = [chart for category in layout.category for chart in category.chart]
+    return {chart.title: [*chart.multiline.tag] for chart in charts}
 
 
-TAGS = [
-    "evaluation/bleu",
-    "evaluation/token_accuracy",
-    "loss/loss",
-    "loss/nll",
-    "optimization/learning_rate",
-    "optimization/branch_learning_rate",
-    "optimization/gradient_norm",
-    "throughput/target_tokens_per_second",
-    "throughput/target_tokens_per_step",
-    "weights/encoder/layer_0/kappa/0",
-    "weights/decoder/layer_3/alpha/1",
-]
+SHOWN = {
+    "Score of the dev translations": ["evaluation/bleu"],
+    "Loss in nats per target token, without smoothing": ["loss/nll"],
+    "Share of dev tokens predicted correctly": ["evaluation/token_accuracy"],
+    "Learning rate": [
+        "optimization/learning_rate",
+        "optimization/branch_learning_rate",
+    ],
+    "Target tokens per second": ["throughput/target_tokens_per_second"],
+    "Norm of the gradient": ["optimization/gradient_norm"],
+}
+BRANCHES = {
+    "kappa of the encoder": ["weights/encoder/layer_0/kappa/0"],
+    "alpha of the encoder": ["weights/encoder/layer_0/alpha/0"],
+    "kappa of the decoder": ["weights/decoder/layer_3/kappa/1"],
+    "alpha of the decoder": ["weights/decoder/layer_3/alpha/1"],
+}
+TAGS = [tag for tags in (SHOWN | BRANCHES).values() for tag in tags]
 
 
-def test_the_custom_charts_begin_with_the_score_of_translations(tmp_path):
-    MetricsLog(tmp_path).scalars("train", 1, {"loss": 1.0})
-    charts = layout_of(tmp_path, "train")
-    assert next(iter(charts)) == ("Overview", "Score of the dev translations")
-    assert list(charts.values()) == [
-        {"evaluation/bleu"},
-        {"loss/nll"},
-        {"evaluation/token_accuracy"},
-        {"optimization/learning_rate", "optimization/branch_learning_rate"},
-        {"throughput/target_tokens_per_second"},
-        {"optimization/gradient_norm"},
-    ]
+@pytest.mark.parametrize(
+    ("split", "shown"), [("train", SHOWN), ("branches", SHOWN | BRANCHES)]
+)
+def test_the_custom_charts_are_the_overview_and_those_of_branches(
+    tmp_path, split, shown
+):
+    MetricsLog(tmp_path).scalars(split, 1, {"loss": 1.0})
+    charts = charts_of(tmp_path, split)
+    assert list(charts) == list(shown)
+    for title, (pattern,) in charts.items():
+        found = [tag for tag in (*TAGS, "loss/loss") if re.match(pattern, tag)]
+        assert found == shown[title]
 
 
-def test_branches_add_charts_of_kappa_and_alpha_after_the_others(tmp_path):
-    log = MetricsLog(tmp_path)
-    log.scalars("train", 1, {"loss": 1.0})
-    log.scalars("branches", 1, {"encoder/layer_0/kappa/0": 1.0})
-    overview = layout_of(tmp_path, "train")
-    charts = layout_of(tmp_path, "branches")
-    assert list(charts.items())[: len(overview)] == list(overview.items())
-    shown = {
-        title: tags for (name, title), tags in charts.items() if name != "Overview"
-    }
-    assert shown == {
-        "kappa of the encoder": {"weights/encoder/layer_0/kappa/0"},
-        "alpha of the encoder": set(),
-        "kappa of the decoder": set(),
-        "alpha of the decoder": {"weights/decoder/layer_3/alpha/1"},
-    }
-
-
-def test_other_splits_have_no_layout(tmp_path):
-    MetricsLog(tmp_path).scalars("eval", 1, {"nll": 1.0})
-    tags = events_of(tmp_path / "eval").Tags()["tensors"]
-    assert tags == ["loss/nll"]
-
-
-def test_other_summaries_go_to_the_events_of_a_split(tmp_path):
+def test_other_summaries_and_texts_go_to_the_events_of_a_split(tmp_path):
     log = MetricsLog(tmp_path)
     with log.events("eval", 3):
         tf.summary.histogram("weights", [1.0, 2.0])
+    log.text("eval", 3, "translations", "| ä |")
     assert list(tensors_of(tmp_path / "eval", "weights")) == [3]
-
-
-def test_texts_go_to_tensorboard(tmp_path):
-    MetricsLog(tmp_path).text("eval", 3, "translations", "| ä |")
     value = tensors_of(tmp_path / "eval", "translations")[3]
     assert value.item().decode() == "| ä |"
+    # Only the splits above have charts.
+    tags = events_of(tmp_path / "eval").Tags()["tensors"]
+    assert sorted(tags) == ["translations", "weights"]
+
+
+def write(folder, split, steps, value=1.0):
+    log = MetricsLog(folder)
+    for step in steps:
+        log.scalars(split, step, {"nll": value})
+    return log
+
+
+def test_points_of_steps_that_are_repeated_do_not_occur_twice(tmp_path):
+    write(tmp_path, "train", (1, 2, 3), 1.0)
+    MetricsLog(tmp_path).truncate_after(2)
+    write(tmp_path, "train", (3, 4), 2.0)
+    expected = [(1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0)]
+    assert points_of(tmp_path / "train") == expected
+
+
+def test_the_same_process_can_go_back(tmp_path):
+    log = write(tmp_path, "train", (1, 2, 3), 1.0)
+    log.truncate_after(1)
+    log.scalars("train", 2, {"nll": 2.0})
+    assert points_of(tmp_path / "train") == [(1, 1.0), (2, 2.0)]
+
+
+def test_the_points_of_an_evaluation_without_a_line_are_dropped(tmp_path):
+    """The process was killed while it evaluated, and evaluates again."""
+    log = write(tmp_path, "train", (2,))
+    with log.events("eval", 2):
+        log.text("eval", 2, "translations", "text")
+    log.truncate_after(2)
+    assert "translations" not in events_of(tmp_path / "eval").Tags()["tensors"]
+    assert points_of(tmp_path / "train") == [(2, 1.0)]
+
+
+def test_the_points_of_an_evaluation_with_a_line_stay(tmp_path):
+    write(tmp_path, "eval", (2,)).truncate_after(2)
+    assert points_of(tmp_path / "eval") == [(2, 1.0)]
+
+
+def test_the_settings_written_at_the_beginning_stay(tmp_path):
+    log = MetricsLog(tmp_path)
+    log.text("eval", 0, "settings", "text")
+    log.truncate_after(0)
+    assert events_of(tmp_path / "eval").Tags()["tensors"] == ["settings"]
+
+
+def flip_length(content):
+    content[0] ^= 1
+
+
+def overwrite_last_event(content):
+    content[-24:-4] = b"\xff" * 20
+
+
+def cut(count):
+    def damage(content):
+        del content[-count:]
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "left"),
+    [
+        (cut(1), {1}),
+        (cut(5), {1}),
+        (cut(30), {1}),
+        (overwrite_last_event, {1}),
+        (flip_length, None),
+    ],
+)
+def test_events_before_a_damaged_one_stay(tmp_path, damage, left):
+    write(tmp_path, "train", (1, 2))
+    (path,) = (tmp_path / "train").iterdir()
+    content = bytearray(path.read_bytes())
+    damage(content)
+    path.write_bytes(content)
+    MetricsLog(tmp_path).truncate_after(2)
+    if left is None:
+        assert path.read_bytes() == b""
+    else:
+        assert {step for step, _ in points_of(tmp_path / "train")} == left
+
+
+def test_files_without_later_events_are_not_written_again(tmp_path):
+    write(tmp_path, "train", (1, 2))
+    (path,) = (tmp_path / "train").iterdir()
+    before = path.stat().st_ino
+    MetricsLog(tmp_path).truncate_after(2)
+    assert path.stat().st_ino == before
+
+
+def test_a_rewriting_that_was_killed_is_cleaned_up(tmp_path):
+    write(tmp_path, "train", (1, 2, 3))
+    (path,) = (tmp_path / "train").iterdir()
+    leftover = path.with_name(path.name + ".incomplete")
+    leftover.write_bytes(path.read_bytes()[:50])
+    MetricsLog(tmp_path).truncate_after(2)
+    assert not leftover.exists()
+    assert points_of(tmp_path / "train") == [(1, 1.0), (2, 1.0)]
+
+
+def test_events_of_other_programs_stay(tmp_path):
+    write(tmp_path, "other_run", (1, 2, 3)).truncate_after(2)
+    assert len(points_of(tmp_path / "other_run")) == 3

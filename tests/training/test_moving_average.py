@@ -13,16 +13,9 @@ from t2t_repro.training.optimizer import (
     moving_averages,
 )
 from tests.support import tiny_training
-from tests.support.corpus import random_pairs, write_shards
-from tests.support.tiny_training import LONGEST, PAIRS, train, weights_of
+from tests.support.tiny_training import train, weights_of
 
 DECAY = 0.75
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shards")
-    return write_shards(folder, random_pairs(PAIRS, LONGEST, 11), 2)
 
 
 def averaging_optimizer(model, learning_rate=1e-3):
@@ -47,7 +40,7 @@ def averages_of(trainer):
 def test_the_average_follows_its_formula(tmp_path, shards):
     history = []
     trainer = tiny_training.tiny_trainer(tmp_path / "run", shards, train_steps=5)
-    trainer.monitors = [lambda step, log: history.append(weights_of(trainer.model))]
+    trainer.log.monitors.append(lambda *_: history.append(weights_of(trainer.model)))
     trainer.train()
     expected = history[0]
     for weights in history[1:]:

@@ -19,7 +19,7 @@ from t2t_repro.training.losses import token_losses
 from t2t_repro.training.optimizer import has_overflowed, loss_scales_of, make_optimizer
 from t2t_repro.training.recovery import UpdateGuard
 from t2t_repro.training.step import StepOptions, make_train_step
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.training_state import TrainingCheckpoints
 from tests.support.eager import train_eagerly
 from tests.support.tiny_model import VOCAB_SIZE, padded, random_sentences
 from tests.support.tiny_training import tiny_settings
@@ -120,14 +120,6 @@ def test_statistics_of_layer_normalization_are_float32(dtype):
     assert found.dtype == dtype
     tolerance = {"bfloat16": 2.0**-8, "float16": 2.0**-11}[dtype]
     np.testing.assert_allclose(tf.cast(found, "float32"), expected, rtol=tolerance)
-
-
-@pytest.mark.parametrize("dtype", HALF)
-def test_logits_and_losses_are_float32(dtype):
-    model, _ = model_and_optimizer(dtype)
-    logits = model(BATCH, training=True)
-    losses = token_losses(BATCH["targets"], logits, 0.1)
-    assert [x.dtype for x in (logits, *losses)] == [tf.float32] * 3
 
 
 def float32_gradient_norm():

@@ -70,10 +70,23 @@ def assert_equal(ours, theirs):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_bad_batch_is_left_out(bad, tmp_path):
-    bad |= {3}
-    weights = weights_after(make_trainer(tmp_path / "run", 7))
-    assert_equal(weights, weights_of_positions(tmp_path / "b", [0, 1, 2, 4, 5, 6]))
+@pytest.mark.parametrize(
+    ("positions", "steps", "trained_on"),
+    [
+        pytest.param({3}, 7, [0, 1, 2, 4, 5, 6], id="a bad batch is left out"),
+        # The checkpoint of step 4, before steps 7 and 8 were skipped.
+        pytest.param({6, 7}, 10, [0, 1, 2, 3, *range(8, 14)], id="many lead back"),
+        pytest.param({6, 7}, 8, [0, 1, 2, 3, *range(8, 12)], id="at the very end"),
+        # Step 8 is saved after one skipped update, and step 9 is the second.
+        pytest.param({7, 8}, 10, [0, 1, 2, 3, *range(9, 15)], id="saved among them"),
+    ],
+)
+def test_bad_batches_are_left_out_or_lead_back_to_a_checkpoint_and_past_them(
+    bad, tmp_path, positions, steps, trained_on
+):
+    bad |= positions
+    weights = weights_after(make_trainer(tmp_path / "run", steps))
+    assert_equal(weights, weights_of_positions(tmp_path / "b", trained_on))
 
 
 def test_a_skipped_update_counts_as_a_step_without_a_loss(bad, tmp_path):
@@ -96,35 +109,15 @@ def test_every_skipped_update_is_logged_and_counted(bad, tmp_path, caplog):
     assert "skipped 2 update(s) since the beginning of the run" in caplog.text
 
 
-def test_many_bad_batches_lead_back_to_the_checkpoint_and_past_them(
+def test_going_back_is_logged_and_leaves_no_line_or_checkpoint_behind(
     bad, tmp_path, caplog
 ):
-    """The checkpoint of step 4, before steps 7 and 8 were skipped."""
     bad |= {6, 7}
-    weights = weights_after(make_trainer(tmp_path / "run", 10))
-    positions = [0, 1, 2, 3, *range(8, 14)]
-    assert_equal(weights, weights_of_positions(tmp_path / "b", positions))
-    assert "going back to the checkpoint of step 4 (return 1 of at most 2)" in (
-        caplog.text
-    )
-    steps = [line["step"] for line in metrics_of(tmp_path / "run")]
-    assert steps == list(range(1, 11))
-    assert saved_steps(tmp_path / "run") == [4, 8, 10]
-
-
-def test_bad_batches_at_the_very_end_lead_back_as_well(bad, tmp_path):
-    bad |= {6, 7}
-    weights = weights_after(make_trainer(tmp_path / "run", 8))
-    positions = [0, 1, 2, 3, *range(8, 12)]
-    assert_equal(weights, weights_of_positions(tmp_path / "b", positions))
-
-
-def test_a_checkpoint_saved_among_bad_batches_is_not_returned_to(bad, tmp_path):
-    """Step 8 is saved after one skipped update, and step 9 is the second."""
-    bad |= {7, 8}
-    weights = weights_after(make_trainer(tmp_path / "run", 10))
-    positions = [0, 1, 2, 3, *range(9, 15)]
-    assert_equal(weights, weights_of_positions(tmp_path / "b", positions))
+    make_trainer(tmp_path, 10).train()
+    message = "going back to the checkpoint of step 4 (return 1 of at most 2)"
+    assert message in caplog.text
+    assert [line["step"] for line in metrics_of(tmp_path)] == list(range(1, 11))
+    assert saved_steps(tmp_path) == [4, 8, 10]
 
 
 def test_after_several_returns_training_gives_up(bad, tmp_path):
@@ -229,12 +222,10 @@ def went_through(bad, results_without_a_stop, tmp_path_factory):
 @pytest.mark.parametrize(
     ("ends", "stops"),
     [
-        ("killed", (9, 14)),
         ("killed", (3, 6, 9, 12, 15, 18)),
         # Stops after step 7, between two bad batches.
         ("stopped", (5,)),
         ("stopped", (8,)),
-        ("stopped", (9, 14)),
         ("stopped", (3, 6, 9, 12, 15, 18)),
     ],
 )

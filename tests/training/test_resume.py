@@ -10,14 +10,13 @@ import tensorflow as tf
 
 from t2t_repro.errors import UserError
 from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.training_state import TrainingCheckpoints
 from tests.support.tiny_training import (
     BATCHES_AN_EPOCH,
     STEPS,
     losses_of,
     metrics_of,
     saved_steps,
-    tiny_trainer,
     train,
     weights_of,
 )
@@ -42,7 +41,9 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
 
 def test_a_finished_run_does_nothing_more(shards, tmp_path):
     train(tmp_path, shards, train_steps=2)
-    assert train(tmp_path, shards, train_steps=2).step == 2
+    for train_steps in (2, 1):
+        trainer = train(tmp_path, shards, train_steps=train_steps)
+        assert (trainer.step, trainer.stop_signal) == (2, None)
     assert list(losses_of(tmp_path)) == [1, 2]
 
 
@@ -59,44 +60,21 @@ def signal_at(step, number=signal.SIGTERM):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_the_update_that_follows_and_stops(shards, tmp_path, number):
-    trainer = tiny_trainer(
+    trainer = train(
         tmp_path,
         shards,
         train_steps=STEPS,
         local_eval_frequency=1,
         evaluators=[signal_at(4, number)],
     )
-    assert trainer.train() == 5
+    assert (trainer.step, trainer.stop_signal) == (5, number)
     assert saved_steps(tmp_path) == [5]
 
 
-def test_a_run_stopped_by_a_signal_continues_with_the_same_losses(
-    uninterrupted, shards, tmp_path
-):
-    train(
-        tmp_path,
-        shards,
-        train_steps=STEPS,
-        local_eval_frequency=1,
-        evaluators=[signal_at(6)],
-    )
-    train(tmp_path, shards, train_steps=STEPS)
-    assert losses_of(tmp_path) == uninterrupted[0]
-
-
-def test_signals_act_as_usual_after_training(shards, tmp_path):
-    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    train(tmp_path, shards, train_steps=1)
-    after = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    assert after == before
-
-
-def test_the_signal_that_stopped_a_run_is_known(shards, tmp_path):
-    trainer = train(tmp_path, shards, train_steps=2)
-    assert trainer.stop_signal is None
-    options = {"local_eval_frequency": 1, "evaluators": [signal_at(3)]}
-    trainer = train(tmp_path, shards, train_steps=9, **options)
-    assert trainer.stop_signal == signal.SIGTERM
+def test_a_signal_during_a_missed_evaluation_leaves_the_training(shards, tmp_path):
+    train(tmp_path, shards, train_steps=6)
+    options = {"local_eval_frequency": 3, "evaluators": [signal_at(6)]}
+    assert train(tmp_path, shards, train_steps=9, **options).step == 6
 
 
 class Killed(BaseException):
@@ -211,46 +189,27 @@ def test_a_run_killed_after_saving_the_best_makes_up_for_the_metrics(
     assert saved_steps(tmp_path / "best") == [4]
 
 
-def damage(folder, step):
-    (folder / f"model.ckpt-{step}.data-00000-of-00001").write_bytes(b"")
-
-
-def test_a_run_resumes_from_the_checkpoint_before_a_damaged_one(
-    uninterrupted, shards, tmp_path
-):
-    train(tmp_path, shards, train_steps=7, save_checkpoints_steps=3)
-    damage(tmp_path, 7)
-    trainer = train(tmp_path, shards, train_steps=STEPS)
-    losses, weights = uninterrupted
-    # Without this, the lines of step 7 would occur twice.
-    assert [line["step"] for line in metrics_of(tmp_path)] == list(losses)
-    assert losses_of(tmp_path) == losses
-    for path, values in weights_of(trainer.model).items():
-        np.testing.assert_array_equal(values, weights[path])
-
-
 def no_space(*args, **kwargs):
     raise tf.errors.ResourceExhaustedError(
         None, None, "run/model.ckpt-5_temp/part-0; No space left on device"
     )
 
 
-def test_a_full_disk_says_where_the_run_resumes(shards, tmp_path, monkeypatch):
-    train(tmp_path, shards, train_steps=3, save_checkpoints_steps=2)
-    assert saved_steps(tmp_path) == [2, 3]
+@pytest.mark.parametrize(
+    ("done", "answer"), [(0, "starts again"), (3, r"resumes from step 3")]
+)
+def test_a_full_disk_says_where_the_run_resumes(
+    shards, tmp_path, monkeypatch, done, answer
+):
+    if done:
+        train(tmp_path, shards, train_steps=done)
     monkeypatch.setattr(tf.train.Checkpoint, "write", no_space)
     with pytest.raises(
         UserError,
-        match=r"^cannot write .*: No space left on device; free space, then the same "
-        r"command resumes from step 3\.$",
+        match=rf"^cannot write {tmp_path}: No space left on device; free space, then "
+        rf"the same command {answer}\.$",
     ):
         train(tmp_path, shards, train_steps=5)
-
-
-def test_a_disk_that_is_full_from_the_start_says_so(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr(tf.train.Checkpoint, "write", no_space)
-    with pytest.raises(UserError, match="then the same command starts again"):
-        train(tmp_path, shards, train_steps=2)
 
 
 def test_no_memory_is_not_a_full_disk(shards, tmp_path):

@@ -33,10 +33,12 @@ BATCH = batch_of(
 )
 
 
-def step_and_model(options=OPTIONS, guard=None, *, packed=False, model=None):
+def step_and_model(
+    options=OPTIONS, guard=None, *, packed=False, model=None, optimizer=None
+):
     """Make a plain gradient-descent step, so that weights show the gradient."""
     model = model or tiny_transformer(**ONE_LAYER)
-    optimizer = keras.optimizers.SGD(LEARNING_RATE)
+    optimizer = optimizer or keras.optimizers.SGD(LEARNING_RATE)
     optimizer.build(model.trainable_variables)
     strategy = tf.distribute.get_strategy()
     step = make_train_step(model, optimizer, strategy, options, guard, packed=packed)
@@ -112,20 +114,14 @@ def first_step(plain):
     return plain.before, after, expected, results
 
 
-def test_the_loss_is_the_mean_over_the_real_target_tokens(first_step):
-    *_, (loss, _, _), results = first_step
-    assert results["loss"] == pytest.approx(loss, rel=1e-6)
-
-
-def test_nll_is_the_mean_without_smoothing(first_step):
-    *_, (_, nll, _), results = first_step
-    assert results["nll"] == pytest.approx(nll, rel=1e-6)
-
-
-def test_tokens_and_positions_are_counted_on_both_sides(first_step):
-    results = first_step[-1]
-    counts = {n: results[n] for n in ("source_tokens", "target_tokens", "positions")}
-    assert counts == {
+def test_a_step_returns_means_over_real_target_tokens_norm_rate_and_counts(first_step):
+    *_, (loss, nll, gradients), results = first_step
+    squares = (np.square(g.astype(np.float64)).sum() for g in gradients.values())
+    assert results == {
+        "loss": pytest.approx(loss, rel=1e-6),
+        "nll": pytest.approx(nll, rel=1e-6),  # without smoothing
+        "gradient_norm": pytest.approx(np.sqrt(sum(squares)), rel=1e-5),
+        "learning_rate": pytest.approx(LEARNING_RATE),
         "source_tokens": 5 + 3 + 7,
         "target_tokens": 4 + 6 + 2,
         "positions": 3 * 7 + 3 * 6,
@@ -134,22 +130,11 @@ def test_tokens_and_positions_are_counted_on_both_sides(first_step):
 
 def test_the_update_follows_the_gradient_of_the_loss(first_step):
     before, after, (_, _, gradients), _ = first_step
-    for path, gradient in gradients.items():
-        np.testing.assert_allclose(
-            before[path] - LEARNING_RATE * gradient, after[path], atol=1e-6
-        )
-
-
-def test_the_gradient_norm_is_that_of_all_weights_together(first_step):
-    *_, (_, _, gradients), results = first_step
-    norm = np.sqrt(
-        sum(np.square(g.astype(np.float64)).sum() for g in gradients.values())
-    )
-    assert results["gradient_norm"] == pytest.approx(norm, rel=1e-5)
-
-
-def test_the_learning_rate_is_reported(first_step):
-    assert first_step[-1]["learning_rate"] == pytest.approx(LEARNING_RATE)
+    expected = {
+        path: before[path] - LEARNING_RATE * gradient
+        for path, gradient in gradients.items()
+    }
+    assert_same_weights(after, expected)
 
 
 @pytest.mark.parametrize(
@@ -159,12 +144,11 @@ def test_half_precision_takes_the_step_of_single_precision(
     first_step, dtype, tolerance
 ):
     before, after, _, expected = first_step
-    model = tiny_transformer(**ONE_LAYER, dtype=dtype)
     optimizer = keras.optimizers.SGD(LEARNING_RATE)
     if dtype == "mixed_float16":
         optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
-    optimizer.build(model.trainable_variables)
-    step = make_train_step(model, optimizer, tf.distribute.get_strategy(), OPTIONS)
+    model = tiny_transformer(**ONE_LAYER, dtype=dtype)
+    step, _ = step_and_model(model=model, optimizer=optimizer)
     results = {name: float(value) for name, value in step(BATCH).items()}
     assert results["loss"] == pytest.approx(expected["loss"], rel=tolerance)
     norm = expected["gradient_norm"]
@@ -190,13 +174,11 @@ def test_pairs_in_one_row_make_the_update_of_a_row_each(first_step):
     assert float(results["positions"]) == 2 * packed["inputs"].size
 
 
-def test_rows_of_padding_do_not_change_the_update(plain, first_step):
-    filled = {side: tf.pad(ids, [[0, 2], [0, 0]]) for side, ids in BATCH.items()}
-    assert_same_weights(plain(filled)[1], first_step[1])
-
-
-def test_columns_of_padding_do_not_change_the_update(plain, first_step):
-    filled = {side: tf.pad(ids, [[0, 0], [0, 3]]) for side, ids in BATCH.items()}
+@pytest.mark.parametrize("padding", [[[0, 2], [0, 0]], [[0, 0], [0, 3]]])
+def test_rows_and_columns_of_padding_do_not_change_the_update(
+    plain, first_step, padding
+):
+    filled = {side: tf.pad(ids, padding) for side, ids in BATCH.items()}
     assert_same_weights(plain(filled)[1], first_step[1])
 
 
@@ -212,29 +194,17 @@ def test_a_batch_of_padding_alone_changes_nothing(plain):
 FEW = {side: ids[2:] for side, ids in BATCH.items()}
 
 
-@pytest.fixture(scope="module")
-def clipped(plain, first_step):
-    """Return a step with a limit between two norms, and the limit."""
+def test_clipping_shortens_a_long_gradient_to_the_limit(plain, first_step):
+    """The norm is reported as it was before; a shorter gradient is left alone."""
     norms = [plain(FEW)[0]["gradient_norm"], first_step[-1]["gradient_norm"]]
     limit = float(np.sqrt(norms[0] * norms[1]))
     assert norms[1] < 0.9 * limit
-    return FirstUpdate(StepOptions(0.1, clip_grad_norm=limit)), limit
-
-
-def test_clipping_shortens_a_long_gradient_to_the_limit(clipped):
-    update, limit = clipped
-    _, after = update(FEW)
+    update = FirstUpdate(StepOptions(0.1, clip_grad_norm=limit))
+    results, after = update(FEW)
     moved = sum(np.square(w - update.before[p]).sum() for p, w in after.items())
     assert np.sqrt(moved) == pytest.approx(LEARNING_RATE * limit, rel=1e-4)
-
-
-def test_clipping_leaves_a_short_gradient_alone(clipped, first_step):
-    assert_same_weights(clipped[0](BATCH)[1], first_step[1])
-
-
-def test_the_norm_is_reported_as_it_was_before_clipping(clipped, plain):
-    norm = plain(FEW)[0]["gradient_norm"]
-    assert clipped[0](FEW)[0]["gradient_norm"] == pytest.approx(norm, rel=1e-5)
+    assert results["gradient_norm"] == pytest.approx(norms[0], rel=1e-5)
+    assert_same_weights(update(BATCH)[1], first_step[1])
 
 
 @pytest.mark.parametrize("products", [True, False])
@@ -242,20 +212,6 @@ def test_a_step_compiled_by_xla_makes_the_same_update(first_step, products):
     options = StepOptions(0.1, jit_compile=True, jit_products=products)
     step, model = step_and_model(options)
     step(BATCH)
-    assert_same_weights(weights_of(model), first_step[1])
-
-
-def test_loss_scaling_changes_neither_norm_nor_update(first_step):
-    model = tiny_transformer(**ONE_LAYER)
-    optimizer = keras.optimizers.LossScaleOptimizer(
-        keras.optimizers.SGD(LEARNING_RATE), initial_scale=2.0**10
-    )
-    optimizer.build(model.trainable_variables)
-    step = make_train_step(
-        model, optimizer, tf.distribute.get_strategy(), StepOptions(0.1)
-    )
-    norm = first_step[-1]["gradient_norm"]
-    assert float(step(BATCH)["gradient_norm"]) == pytest.approx(norm, rel=1e-5)
     assert_same_weights(weights_of(model), first_step[1])
 
 
@@ -329,15 +285,16 @@ def test_a_guard_limits_the_loss_of_all_micro_batches_together():
         np.testing.assert_array_equal(weights, broken[path])
 
 
-def test_loss_scaling_does_not_change_the_update_of_micro_batches(plain):
-    _, weights = plain(UNEVEN)
-    model = tiny_transformer(**ONE_LAYER)
+@pytest.mark.parametrize("micro_batches", [1, 3])
+def test_loss_scaling_changes_neither_norm_nor_update(plain, micro_batches):
+    expected, weights = plain(UNEVEN)
     optimizer = keras.optimizers.LossScaleOptimizer(
         keras.optimizers.SGD(LEARNING_RATE), initial_scale=2.0**10
     )
-    optimizer.build(model.trainable_variables)
-    options = StepOptions(0.1, micro_batches=3)
-    make_train_step(model, optimizer, tf.distribute.get_strategy(), options)(UNEVEN)
+    options = StepOptions(0.1, micro_batches=micro_batches)
+    step, model = step_and_model(options, optimizer=optimizer)
+    norm = expected["gradient_norm"]
+    assert float(step(UNEVEN)["gradient_norm"]) == pytest.approx(norm, rel=1e-5)
     assert_same_weights(weights_of(model), weights)
 
 

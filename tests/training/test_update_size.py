@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.training.update_size import UpdateSize
+from t2t_repro.data.batch_plan import UpdateSize
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from t2t_repro.constants import (
     TARGETS,
     TARGETS_SEGMENTATION,
 )
-from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.batch_plan import BatchPlan, UpdateSize
 from t2t_repro.data.pipeline import read_examples, training_epoch
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.sentences import longest_piece
@@ -24,7 +24,6 @@ from t2t_repro.decoding.source_pieces import cut
 from t2t_repro.errors import UserError
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.cluster import make_repeatable
-from t2t_repro.training.update_size import UpdateSize
 
 Batch = Mapping[str, np.ndarray]
 # The kind of a batch, and row and number of its pairs.

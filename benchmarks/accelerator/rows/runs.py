@@ -37,7 +37,7 @@ from t2t_repro.training.checkpoints import (
     write_checkpoint,
 )
 from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.training_checkpoints import random_states
+from t2t_repro.training.training_state import random_states
 
 
 def resumable(

@@ -17,7 +17,7 @@ from t2t_repro.features.attention_view.sentence_attention import (
 )
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.text.tokenizer import Tokenizer, check_writable
+from t2t_repro.text.tokenizer import Tokenizer, check_in_vocabulary
 from t2t_repro.training.losses import token_losses
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def encode_target(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
             does not have.
     """
     ids = _encode(tokenizer, text, longest, "target")
-    check_writable(tokenizer, text, ids)
+    check_in_vocabulary(tokenizer, text, ids)
     return ids
 
 

@@ -18,7 +18,7 @@ from t2t_repro.features.planning.training_plan import TrainingPlan
 from t2t_repro.runs.devices import choose_xla_of_new_run, step_options
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.training.cluster import make_local_strategy, make_repeatable
+from t2t_repro.training.cluster import make_repeatable, make_strategy
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import make_train_step
 
@@ -77,7 +77,7 @@ def time_training(
     hparams = hparams.replace(word_positions=False, depth_positions=False)
     if not plan.shared_vocabulary:
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
-    strategy = make_local_strategy(settings.cpu_replicas)
+    strategy = make_strategy(settings.cpu_replicas, cluster=None)
     replicas = strategy.num_replicas_in_sync
     make_repeatable(settings.random_seed, deterministic=settings.deterministic)
     with strategy.scope():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 
 from t2t_repro.constants import SELF_ATTENTIONS
-from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.batch_plan import BatchPlan, UpdateSize
 from t2t_repro.data.manifest import Manifest, SplitCounts
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
@@ -25,7 +25,6 @@ from t2t_repro.models.estimates import (
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.training.update_size import UpdateSize
 
 
 @dataclasses.dataclass(frozen=True)

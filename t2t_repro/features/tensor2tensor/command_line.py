@@ -13,7 +13,7 @@ from t2t_repro import registry
 from t2t_repro.cli.framework import load_catalogue
 from t2t_repro.cli.main import COMMANDS, CommandParser
 from t2t_repro.cli.streams import STANDARD_STREAM
-from t2t_repro.data.request import PairFiles, read_pairs
+from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UsageError
 from t2t_repro.features.tensor2tensor.old_names import (
     DECODE_HPARAMS,
@@ -384,7 +384,7 @@ def write_sides(pairs: str, source: str, target: str) -> None:
     Raises:
         UserError: If the file cannot be read, or a line has not exactly one TAB.
     """
-    columns = list(read_pairs(PairFiles(Path(pairs))))
+    columns = list(PairFiles(Path(pairs)).pairs())
     for side, path in enumerate((source, target)):
         text = "".join(f"{pair[side].strip()}\n" for pair in columns)
         atomic_write(Path(path), text)

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from t2t_repro import catalogue
+from t2t_repro.data.batch_plan import UpdateSize
 from t2t_repro.data.manifest import Manifest, SplitCounts
 from t2t_repro.data.request import requested_settings
 from t2t_repro.errors import UsageError, UserError
@@ -20,7 +21,6 @@ from t2t_repro.models.estimates import (
 )
 from t2t_repro.runs.training_config import resolved_hparams
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.training.update_size import UpdateSize
 
 # Two shapes of batches: 6 pairs of up to 4 tokens, 3 pairs of up to 8.
 HPARAMS = "batch_size=24,max_length=8,min_length_bucket=4,length_bucket_step=2.0"

@@ -1,3 +1,5 @@
+"""Schedules, and the optimizers that the hparams describe."""
+
 from __future__ import annotations
 
 import functools
@@ -9,18 +11,15 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import catalogue
-from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.cluster import (
-    make_strategy,
-)
 from t2t_repro.training.optimizer import (
+    FactorSchedule,
+    FrozenSchedule,
     learning_rates_of,
     make_branch_schedule,
     make_optimizer,
-    make_schedule,
 )
-from t2t_repro.training.step import StepOptions, make_train_step, should_use_xla
+from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support.tiny_model import VOCAB_SIZE, padded, random_sentences
 
 
@@ -29,24 +28,14 @@ def base():
     return catalogue.hparams("transformer_base")
 
 
-def test_one_device_needs_no_strategy():
-    assert make_strategy(1).num_replicas_in_sync == 1
+def rate(schedule, step: int) -> float:
+    """Return the rate of update number `step`, counted from 1 as in the paper."""
+    return float(schedule(step - 1))
 
 
-def test_replicas_requested_too_late_are_a_user_error():
-    tf.constant(0)
-    with pytest.raises(UserError, match="cannot make 2 CPU replicas"):
-        make_strategy(2)
-
-
-def test_xla_is_used_with_one_replica():
-    assert should_use_xla(tf.distribute.get_strategy())
-
-
-def test_adam_has_the_papers_values(base):
-    optimizer = make_optimizer(base)
-    values = (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon)
-    assert values == (0.9, 0.98, 1e-9)
+def schedule_of(hparams, train_steps: int = 0):
+    config = make_optimizer(hparams, train_steps).get_config()["learning_rate"]
+    return keras.saving.deserialize_keras_object(config)
 
 
 # All values differ from the set's and from each other.
@@ -78,7 +67,8 @@ def test_every_adam_has_the_values_of_the_hparams(base, branched):
 
 
 def test_the_schedule_has_the_values_of_the_hparams(base):
-    assert make_schedule(base.replace(**DISTINCT), 5_500).get_config() == {
+    hparams = base.replace(**DISTINCT | {"branched_attention": "none"})
+    assert schedule_of(hparams, 5_500).get_config() == {
         "factors": "constant*linear_decay*rsqrt_decay",
         "constant": 2.5,
         "warmup_steps": 700,
@@ -102,31 +92,6 @@ def test_the_branch_schedule_has_the_values_of_the_hparams(base, layers):
         "decay_steps": 1,
         "train_steps": 0,
     }
-
-
-def test_the_learning_rate_falls_to_zero_at_the_end_of_the_training(base):
-    schedule = f"{base.learning_rate_schedule}*linear_decay"
-    changes = {"learning_rate_schedule": schedule, "learning_rate_decay_steps": 40}
-    optimizers = make_optimizer(base.replace(**changes), 100), make_optimizer(base)
-    for optimizer in optimizers:
-        optimizer.build([keras.Variable([0.0])])
-    for done, share in ((0, 1), (60, 1), (61, 39 / 40), (99, 1 / 40), (120, 0)):
-        for optimizer in optimizers:
-            optimizer.iterations.assign(done)
-        decayed, constant = (float(o.learning_rate.numpy()) for o in optimizers)
-        assert decayed == pytest.approx(share * constant)
-
-
-def test_the_learning_rate_follows_the_schedule(base):
-    optimizer = make_optimizer(base)
-    optimizer.build([keras.Variable([0.0])])
-    rates = []
-    for done in (0, 3999, 15999):
-        optimizer.iterations.assign(done)
-        rates.append(float(optimizer.learning_rate.numpy()))
-    # equation (3) at steps 1, 4,000 and 16,000
-    expected = [512**-0.5 * min(s**-0.5, s * 4000**-1.5) for s in (1, 4000, 16000)]
-    assert rates == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -244,15 +209,6 @@ def test_branch_weights_have_the_papers_schedule(base):
     assert peak == pytest.approx(np.sqrt(10 * 6), rel=1e-2)
 
 
-def test_the_schedule_of_branches_counts_the_larger_number_of_layers(base):
-    stacks = {"num_encoder_layers": 2, "num_decoder_layers": 4}
-    plain, other = (
-        float(make_branch_schedule(base.replace(**WEIGHTED | changes))(0))
-        for changes in ({}, stacks)
-    )
-    assert other / plain == pytest.approx((4 / 6) ** 0.5, rel=1e-5)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_both_learning_rates_of_a_weighted_transformer_are_reported(trained, dtype):
     results = trained(dtype).first
@@ -264,3 +220,76 @@ def test_both_learning_rates_of_a_weighted_transformer_are_reported(trained, dty
 def test_a_plain_transformer_has_one_learning_rate(base):
     rates = learning_rates_of(make_optimizer(base))
     assert list(rates) == ["learning_rate"]
+
+
+@pytest.mark.parametrize("step", [1, 2, 100, 3_999, 4_000, 4_001, 100_000, 300_000])
+@pytest.mark.parametrize(
+    ("name", "hidden_size"), [("transformer_base", 512), ("transformer_big", 1024)]
+)
+def test_the_papers_sets_follow_equation_3(name, hidden_size, step):
+    expected = hidden_size**-0.5 * min(step**-0.5, step * 4_000**-1.5)
+    assert rate(schedule_of(catalogue.hparams(name)), step) == pytest.approx(
+        expected, rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [
+        ("constant", 3.0),
+        ("linear_warmup", 0.25),
+        ("rsqrt_decay", 0.05),
+        ("rsqrt_hidden_size", 0.125),
+        ("constant*linear_warmup", 0.75),
+    ],
+)
+def test_each_factor_does_what_its_name_says(factors, expected):
+    schedule = FactorSchedule(factors, constant=3.0, warmup_steps=400, hidden_size=64)
+    assert rate(schedule, 100) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (1, 1.0),
+        (701, 1.0),
+        (702, 0.99),
+        (751, 0.5),
+        (800, 0.01),
+        (801, 0.0),
+        (900, 0.0),
+    ],
+)
+def test_the_linear_decay_ends_with_the_training(step, expected):
+    schedule = FactorSchedule(
+        "linear_decay", 1.0, 10, 8, decay_steps=100, train_steps=800
+    )
+    assert rate(schedule, step) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [
+        ("constant*linear_decay", "linear_decay needs `train_steps`"),
+        ("constant*cosine", "cosine"),
+    ],
+)
+def test_factors_that_are_unknown_or_lack_a_value_are_refused(factors, message):
+    with pytest.raises(ValueError, match=message):
+        FactorSchedule(factors, 1.0, warmup_steps=10, hidden_size=8)
+
+
+DECAYING = FactorSchedule(
+    "constant*linear_warmup*linear_decay", 2.0, 50, 16, decay_steps=30, train_steps=80
+)
+
+
+@pytest.mark.parametrize(
+    "schedule", [DECAYING, FrozenSchedule(DECAYING, 0), FrozenSchedule(DECAYING, 70)]
+)
+def test_a_schedule_comes_back_from_its_configuration(schedule):
+    config = keras.saving.serialize_keras_object(schedule)
+    copy = keras.saving.deserialize_keras_object(config)
+    assert copy.get_config() == schedule.get_config()
+    for step in (1, 69, 70, 71):
+        assert rate(copy, step) == rate(schedule, step)

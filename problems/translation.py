@@ -1,9 +1,10 @@
-"""The papers' translation tasks: WMT 2014."""
+"""Translation: WMT 2014, another public data set, and the user's own text."""
 
 from __future__ import annotations
 
+from t2t_repro.data.file_problem import TextPairProblem
 from t2t_repro.data.problem import Vocabulary
-from t2t_repro.data.tfds_problems import TranslateWmt14
+from t2t_repro.data.tfds_problems import TfdsTranslationProblem, TranslateWmt14
 from t2t_repro.registry import register_problem
 
 
@@ -23,3 +24,13 @@ class TranslateEnfrWmt14(TranslateWmt14):
     vocabulary = Vocabulary(size=32_000)
     data_set = "wmt14_translate/fr-en"
     target_language = "fr"
+
+
+@register_problem
+class TranslateTfds(TfdsTranslationProblem):
+    """A translation data set of tensorflow-datasets, named by --tfds."""
+
+
+@register_problem
+class TextPairs(TextPairProblem):
+    """Your own text: two files per split, line by line, or one TSV."""

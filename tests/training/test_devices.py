@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.training import cluster, step, training_checkpoints
+from t2t_repro.training import cluster, step, training_state
 from tests.support.recorder import record
 
 
@@ -46,30 +46,31 @@ def machine(monkeypatch):
     return lambda gpus: Devices(monkeypatch, gpus)
 
 
-@pytest.mark.parametrize("gpus", [0, 1, 2])
-def test_cpu_replicas_hide_the_gpus_and_divide_the_cpu(machine, gpus):
-    devices = machine(gpus)
-    expected = ("mirrored", ["CPU:0", "CPU:1", "CPU:2"])
-    assert cluster.make_strategy(3) == expected
-    assert devices.calls == [
-        ("visible", [], "GPU"),
-        ("divided", "the CPU", ["part"] * 3),
-    ]
-
-
-def test_one_cpu_replica_hides_the_gpus_and_leaves_the_cpu_whole(machine):
-    devices = machine(0)
-    assert cluster.make_strategy(1) == "default"
-    assert devices.calls == [("visible", [], "GPU")]
+HIDDEN = ("visible", [], "GPU")
+HALVES = ("mirrored", ["CPU:0", "CPU:1"])
 
 
 @pytest.mark.parametrize(
-    ("gpus", "strategy"), [(0, "default"), (1, "default"), (2, ("mirrored",))]
+    ("gpus", "replicas", "strategy", "calls"),
+    [
+        (0, 0, "default", []),
+        (1, 0, "default", []),
+        (2, 0, ("mirrored",), []),
+        # Replicas on the CPU hide the GPUs, and several divide it.
+        (1, 1, "default", [HIDDEN]),
+        (0, 2, HALVES, [HIDDEN, ("divided", "the CPU", ["part"] * 2)]),
+        (2, 2, HALVES, [HIDDEN, ("divided", "the CPU", ["part"] * 2)]),
+    ],
 )
-def test_several_gpus_share_the_batch_by_default(machine, gpus, strategy):
+@pytest.mark.parametrize("source", ["tf_config", None])
+def test_the_replicas_are_those_of_the_gpus_or_of_the_cpu(
+    machine, source, gpus, replicas, strategy, calls
+):
     devices = machine(gpus)
-    assert cluster.make_strategy() == strategy
-    assert devices.calls == []
+    assert cluster.make_strategy(replicas, source) == strategy
+    assert devices.calls == calls
+    # Without a source, other workers are ignored.
+    assert devices.clusters.calls == ([{"source": source}] if source else [])
 
 
 @pytest.mark.parametrize("replicas", [0, 3])
@@ -83,44 +84,25 @@ def test_several_workers_share_one_strategy(machine, monkeypatch, replicas):
     assert len(devices.calls) == (2 if replicas else 0)
 
 
-@pytest.mark.parametrize(
-    ("replicas", "strategy"), [(0, "default"), (2, ("mirrored", ["CPU:0", "CPU:1"]))]
-)
-def test_a_local_strategy_ignores_other_workers(machine, replicas, strategy):
-    devices = machine(1)
-    assert cluster.make_local_strategy(replicas) == strategy
-    assert devices.clusters.calls == []
-    assert len(devices.calls) == replicas
-
-
-def test_devices_that_are_in_use_cannot_be_divided(machine):
-    machine(0)
-
-    def refuse(*_):
-        raise RuntimeError
-
-    tf.config.set_visible_devices = refuse
+def test_devices_that_are_in_use_cannot_be_divided():
+    tf.constant(0)
     with pytest.raises(UserError, match="cannot make 3 CPU replicas"):
         cluster.make_strategy(3)
 
 
 @pytest.mark.parametrize("gpus", [0, 1])
-@pytest.mark.parametrize("given", [{}, {"deterministic": False}])
-def test_operations_are_not_deterministic_by_default(machine, monkeypatch, gpus, given):
+@pytest.mark.parametrize(
+    ("given", "is_asked"),
+    [({}, False), ({"deterministic": False}, False), ({"deterministic": True}, True)],
+)
+def test_gpus_are_made_deterministic_on_request_only(
+    machine, monkeypatch, gpus, given, is_asked
+):
     devices = machine(gpus)
     seeded = record(monkeypatch, keras.utils, "set_random_seed")
     cluster.make_repeatable(17, **given)
     assert seeded.call == {"seed": 17}
-    assert devices.calls == []
-
-
-@pytest.mark.parametrize("gpus", [0, 1])
-def test_gpus_are_made_deterministic_on_request(machine, monkeypatch, gpus):
-    devices = machine(gpus)
-    seeded = record(monkeypatch, keras.utils, "set_random_seed")
-    cluster.make_repeatable(17, deterministic=True)
-    assert seeded.call == {"seed": 17}
-    assert devices.calls == ([("deterministic",)] if gpus else [])
+    assert devices.calls == ([("deterministic",)] if gpus and is_asked else [])
 
 
 @pytest.mark.parametrize(
@@ -153,22 +135,15 @@ def test_products_are_compiled_unless_the_processor_multiplies_their_dtype(
         assert step.compiles_products(xla, dtype) is products
 
 
-def test_every_replica_gets_its_own_random_state(monkeypatch):
+@pytest.mark.parametrize("first", [0, 4])
+def test_every_replica_gets_its_own_random_state(monkeypatch, first):
+    """Those of a worker continue after those of earlier workers."""
     states = {"0": [tf.Variable([5, 7]) for _ in range(3)]}
     states["1"] = [tf.Variable([2, 9]) for _ in range(3)]
-    found = record(
-        monkeypatch, training_checkpoints, "random_states", {n: n for n in states}
-    )
+    names = {name: name for name in states}
+    monkeypatch.setattr(training_state, "random_states", lambda model: names)
     strategy = SimpleNamespace(experimental_local_results=states.__getitem__)
-    training_checkpoints.seed_dropout_per_replica("model", strategy)
-    assert found.call == {"model": "model"}
-    assert [copy.numpy().tolist() for copy in states["0"]] == [[5, 7], [6, 7], [7, 7]]
-    assert [copy.numpy().tolist() for copy in states["1"]] == [[2, 9], [3, 9], [4, 9]]
-
-
-def test_random_states_continue_after_those_of_other_workers(monkeypatch):
-    states = {"0": [tf.Variable([5, 7]) for _ in range(2)]}
-    record(monkeypatch, training_checkpoints, "random_states", {"0": "0"})
-    strategy = SimpleNamespace(experimental_local_results=states.__getitem__)
-    training_checkpoints.seed_dropout_per_replica("model", strategy, first_replica=4)
-    assert [copy.numpy().tolist() for copy in states["0"]] == [[9, 7], [10, 7]]
+    training_state.seed_dropout_per_replica("model", strategy, first)
+    for name, (start, other) in {"0": (5, 7), "1": (2, 9)}.items():
+        found = [copy.numpy().tolist() for copy in states[name]]
+        assert found == [[start + first + n, other] for n in range(3)]
