@@ -167,12 +167,6 @@ def test_a_score_that_was_always_0_ends_no_training_and_keeps_no_model(
     assert [step_of(path) for path in all_checkpoints(tmp_path / "best")] == [8]
 
 
-def test_the_best_models_are_kept_without_an_early_stop(tmp_path, shards):
-    trainer = early(tmp_path, shards, early_stopping_patience=0)
-    assert (trainer.step, trainer.stopped_early) == (14, False)
-    assert steps_in(tmp_path) == [4, 8]
-
-
 def test_more_patience_resumes_as_if_training_had_not_stopped(tmp_path, shards):
     early(tmp_path / "stopped", shards)
     resumed = early(tmp_path / "stopped", shards, early_stopping_patience=5)

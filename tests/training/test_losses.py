@@ -62,15 +62,6 @@ def test_the_gradient_scatters_nothing_into_an_array_of_the_size_of_the_logits()
     assert not {kind for kind in kinds if "Scatter" in kind or "SegmentSum" in kind}
 
 
-def test_the_smallest_loss_is_the_entropy_of_the_wanted_distribution():
-    # tensor2tensor subtracts this from its loss.
-    wanted = np.full((1, 1, VOCAB_SIZE), 0.1 / (VOCAB_SIZE - 1), "float32")
-    wanted[..., 4] = 0.9
-    smoothed, _ = token_losses(np.array([[4]]), np.log(wanted), 0.1)
-    entropy = -(wanted * np.log(wanted)).sum()
-    np.testing.assert_allclose(smoothed, [[entropy]], rtol=1e-5)
-
-
 def test_huge_logits_give_finite_losses():
     for losses in token_losses(TARGETS, 1e4 * LOGITS, 0.1):
         assert np.all(np.isfinite(losses))

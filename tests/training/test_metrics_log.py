@@ -31,11 +31,11 @@ def tensors_of(folder, name):
 
 
 def points_of(folder):
-    """Return all points in the order of writing, also those of equal steps."""
-    return [
+    """Return all points by step, also those of equal steps."""
+    return sorted(
         (event.step, float(make_ndarray(event.tensor_proto)))
         for event in events_of(folder).Tensors("loss/nll")
-    ]
+    )
 
 
 def test_metrics_that_are_a_link_are_refused_and_not_followed(tmp_path):

@@ -33,9 +33,9 @@ def clock(monkeypatch):
 
 
 def add_steps(window):
-    for values in STEPS:
-        tensors = map(tf.constant, values)
-        window.add(dict(zip(NAMES, tensors, strict=True)))
+    for number, values in enumerate(STEPS):
+        step = dict(zip(NAMES, map(tf.constant, values), strict=True))
+        window.add(step | {"branch_learning_rate": tf.constant(0.25 * number)})
 
 
 def test_losses_are_means_over_tokens_and_the_rest_is_per_step_or_second(clock):
@@ -47,6 +47,7 @@ def test_losses_are_means_over_tokens_and_the_rest_is_per_step_or_second(clock):
         "nll": (10 * 6 + 30 * 3) / 40,
         "gradient_norm": 3.5,
         "learning_rate": 0.5,
+        "branch_learning_rate": 0.25,
         "source_tokens_per_second": 6.25,
         "target_tokens_per_second": 2.5,
         "target_tokens_per_step": 20.0,
@@ -136,11 +137,3 @@ def test_a_summary_begins_a_new_window(clock):
     clock[0] = 18.0
     summary = window.summarize()
     assert (summary["loss"], summary["steps_per_second"]) == (4.0, 0.5)
-
-
-def test_the_last_learning_rate_of_branches_is_summarized():
-    window = MetricsWindow()
-    for number, values in enumerate(STEPS):
-        step = dict(zip(NAMES, map(tf.constant, values), strict=True))
-        window.add(step | {"branch_learning_rate": tf.constant(0.25 * number)})
-    assert window.summarize()["branch_learning_rate"] == 0.25
