@@ -235,12 +235,6 @@ def test_data_that_another_process_has_just_finished_is_not_written_again(
         prepare(Digits(), tmp_path, settings=PrepareSettings(num_shards=3))
 
 
-def test_a_process_that_was_killed_blocks_nobody(tmp_path, other_process):
-    other_process.kill()
-    other_process.wait()
-    prepare(Digits(), tmp_path / "data")
-
-
 def test_a_data_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "data").write_text("a file")
     with pytest.raises(UserError, match=r"File exists|Not a directory"):
