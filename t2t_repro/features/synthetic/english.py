@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from t2t_repro.features.synthetic.german import Agreement, Noun
 from t2t_repro.features.synthetic.tenses import PASSIVES, Tense
+from t2t_repro.features.synthetic.word_traits import word_pairs
 
 # Marks, in a tree that is not finished, the leaf of the noun that "it" refers to.
 REFERENT = "\ue000"
@@ -75,13 +76,8 @@ def indefinite_article(following: str) -> str:
     return "an" if following[0] in "aeiou" else "a"
 
 
-_NUMERALS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
-    "fourteen fifteen sixteen seventeen eighteen nineteen"
-)
-_ROUND_NUMERALS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_UNITS = _NUMERALS.split()
-_TENS = _ROUND_NUMERALS.split()
+_UNITS = [pair.english for pair in word_pairs("numerals from zero")]
+_TENS = [pair.english for pair in word_pairs("tens from twenty")]
 
 
 def cardinal(number: int) -> str:

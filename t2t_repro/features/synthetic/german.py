@@ -9,7 +9,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from t2t_repro.features.synthetic.tenses import Tense
-from t2t_repro.features.synthetic.word_traits import Pair, Trait, word_table
+from t2t_repro.features.synthetic.word_traits import Pair, Trait, word_pairs, word_table
 
 
 class Case(enum.IntEnum):
@@ -246,13 +246,8 @@ def _simple_brackets(verb: GermanVerb, finite: str) -> VerbBrackets:
     return VerbBrackets(finite, verb.prefix, verb.prefix + finite)
 
 
-_NUMERALS = (
-    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn "
-    "vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
-)
-_ROUND_NUMERALS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"
-_UNITS = _NUMERALS.split()
-_TENS = _ROUND_NUMERALS.split()
+_UNITS = [pair.german for pair in word_pairs("numerals from zero")]
+_TENS = [pair.german for pair in word_pairs("tens from twenty")]
 
 
 def cardinal(number: int) -> str:
