@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import dataclasses
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -138,7 +138,7 @@ def test_json_and_markdown_are_printed_on_request(capsys):
 
 
 def test_results_of_a_folder_are_shown_with_the_packages(tmp_path, capsys):
-    own = dataclasses.replace(
+    own = replace(
         RESULT, system="weighted_transformer_big", scores={"BLEU (dev)": 12.25}
     )
     own.save(tmp_path)
@@ -146,6 +146,18 @@ def test_results_of_a_folder_are_shown_with_the_packages(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "12.25" in printed
     assert "12.94" in printed  # the package's, of the plain one
+
+
+@pytest.fixture
+def no_samples(monkeypatch):
+    """Translate and show nothing while a row is trained."""
+    from t2t_repro.features.reproduction import run_row
+
+    made = run_row.train_settings
+    none = {"eval_sentences": 0, "attention_samples": 0}
+    monkeypatch.setattr(
+        run_row, "train_settings", lambda *given: replace(made(*given), **none)
+    )
 
 
 @pytest.fixture
@@ -164,7 +176,7 @@ def small(tmp_path, monkeypatch):
         for side, suffix in enumerate(("en", "de")):
             text = "".join(f"{pair[side]}\n" for pair in own)
             (tmp_path / f"{name}.{suffix}").write_text(text)
-    tiny = dataclasses.replace(TRANSLATION, train_steps=2, vocab_size=350)
+    tiny = replace(TRANSLATION, train_steps=2, vocab_size=350)
     monkeypatch.setattr(recipes, "TRANSLATION", tiny)
     # Two batch shapes and narrow layers compile in seconds.
     monkeypatch.setattr(recipes, "WIDTH_DIVISOR", 32)
@@ -173,7 +185,7 @@ def small(tmp_path, monkeypatch):
     return ["reproduce", "--text_dir=.", "--data_dir=data", "--output_dir=o", "--run"]
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager", "no_samples")
 def test_a_small_run_writes_a_result_file(small, tmp_path, capsys):
     assert main([*small, "table3/a_h1", "--seed", "3"]) == 0
     (path,) = capsys.readouterr().out.splitlines()
@@ -198,7 +210,7 @@ def test_table_1_is_measured(monkeypatch, capsys):
     monkeypatch.setattr(layer_complexity, "DEPTH_LENGTHS", (4,))
     monkeypatch.setattr(layer_complexity, "PATH_LENGTHS", (5,))
     small = [
-        dataclasses.replace(kind, sizes=Sizes((8, 16), (4, 8), 8))
+        replace(kind, sizes=Sizes((8, 16), (4, 8), 8))
         for kind in layer_complexity.SEQUENCE_LAYERS
     ]
     monkeypatch.setattr(layer_complexity, "SEQUENCE_LAYERS", small)
@@ -209,7 +221,7 @@ def test_table_1_is_measured(monkeypatch, capsys):
     assert "n 8-16; d 4-8" in counts
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager", "no_samples")
 def test_a_parser_is_trained_and_scored_at_the_small_scale(
     tmp_path, monkeypatch, capsys
 ):
@@ -218,7 +230,7 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
     short = {"beam_size": 2, "extra_length": 9}
     search = ParsingProblem.decode_defaults | short
     monkeypatch.setattr(ParsingProblem, "decode_defaults", search)
-    tiny = dataclasses.replace(
+    tiny = replace(
         PARSING,
         train_steps=2,
         vocab_size=300,
