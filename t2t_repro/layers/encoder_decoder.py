@@ -530,12 +530,8 @@ class DecoderLayer(LayerWithOptions):
             more = ops.zeros((batch, heads, slots - before, depth), x.dtype)
             return ops.concatenate([x, more], axis=2)
 
-        return {
-            "self_key": grown(cache["self_key"]),
-            "self_value": grown(cache["self_value"]),
-            "memory_key": cache["memory_key"],
-            "memory_value": cache["memory_value"],
-        }
+        key, value = grown(cache["self_key"]), grown(cache["self_value"])
+        return {**cache, "self_key": key, "self_value": value}
 
     def step(
         self,
@@ -578,12 +574,7 @@ class DecoderLayer(LayerWithOptions):
             y, cache["memory_key"], cache["memory_value"], memory_attention_mask
         )
         x = self.memory_attention_residual(x, y)
-        new_cache: LayerCache = {
-            "self_key": key,
-            "self_value": value,
-            "memory_key": cache["memory_key"],
-            "memory_value": cache["memory_value"],
-        }
+        new_cache: LayerCache = {**cache, "self_key": key, "self_value": value}
         return self._after(AttentionRole.MEMORY, x), new_cache
 
 

@@ -32,12 +32,6 @@ def test_two_threads_work_on_two_items_at_the_same_time() -> None:
     assert found == [True] * 4
 
 
-def test_one_thread_is_the_callers() -> None:
-    found = set(map_in_threads(lambda item: threading.get_ident(), range(3), 1))
-
-    assert found == {threading.get_ident()}
-
-
 @pytest.mark.parametrize("num_threads", [1, 3])
 def test_an_exception_comes_in_place_of_its_result(num_threads: int) -> None:
     def work(number: int) -> int:

@@ -22,7 +22,7 @@ from tests.models.test_transformer import (
     reference_of,
 )
 from tests.support.numpy_transformer import softmax
-from tests.support.tiny_model import tiny_transformer, weights_by_name
+from tests.support.tiny_model import tiny_transformer
 
 SELF_MAPS = ("encoder_self", "decoder_self", "memory")
 
@@ -115,76 +115,21 @@ def test_blocks_show_the_weights_of_the_mask(neighbourhood):
             assert not found[..., :n][..., distance > neighbourhood // 2].any()
 
 
-def first_layer_inputs(model, options, source):
-    return reference_of(model, options).embed(source, "source")
-
-
-def heads_of(matrix, num_heads=2):
-    return np.split(np.asarray(matrix, np.float64), num_heads, axis=1)
-
-
-@pytest.mark.parametrize("kind", ["weighted", "unscaled"])
-def test_the_first_layers_weights_follow_their_formula(kind):
-    options = ALL_KINDS[kind]
-    model = tiny_transformer(seed=3, **options)
-    found = captured_from(model).encoder_self
-    weights = weights_by_name(model)
-    name = "encoder/layer_0/self_attention"
-    for row, source in enumerate(SOURCES):
-        x = first_layer_inputs(model, options, source)
-        projections = zip(
-            heads_of(weights[f"{name}/query/kernel"]),
-            heads_of(weights[f"{name}/key/kernel"]),
-            strict=True,
-        )
-        for head, (q, k) in enumerate(projections):
-            scale = 1.0 if kind == "unscaled" else q.shape[1] ** -0.5
-            expected = softmax((x @ q) @ (x @ k).T * scale)
-            n = len(source)
-            np.testing.assert_allclose(found[row, 0, head, :n, :n], expected, atol=1e-5)
-
-
-def test_additive_weights_follow_bahdanaus_formula():
-    options = {"attention_compatibility": "additive"}
-    model = tiny_transformer(seed=3, **options)
-    found = captured_from(model).encoder_self
-    weights = weights_by_name(model)
-    name = "encoder/layer_0/self_attention"
-    vectors = weights[f"{name}/compatibility_vector"]
-    x = first_layer_inputs(model, options, SOURCES[0])
-    queries, keys = (
-        heads_of(weights[f"{name}/{part}/kernel"]) for part in ("query", "key")
-    )
-    for head in range(2):
-        hidden = np.tanh((x @ queries[head])[:, None] + (x @ keys[head])[None])
-        expected = softmax(hidden @ vectors[head])
-        np.testing.assert_allclose(found[0, 0, head], expected, atol=1e-5)
-
-
 def test_attention_over_parameters_shows_the_rows_attended_to():
-    options = ALL_KINDS["over parameters"]
-    model = tiny_transformer(seed=3, norm="pre", **options)
-    found = captured_from(model)
-    layer = model.encoder.layers[0]
+    layer = tiny_transformer(seed=3, **ALL_KINDS["over parameters"]).encoder.layers[0]
+    network, x = layer.feed_forward, keras.random.normal((3, 6, 8), seed=1)
     with capture_weights() as captured:
-        x = keras.random.normal((3, 6, 8), seed=1)
-        layer.feed_forward(x)
-    weights = keras.ops.convert_to_numpy(captured[layer.feed_forward])
-    query = np.asarray(layer.feed_forward.query.kernel)
-    key = np.asarray(layer.feed_forward.memory_key)
-    x = keras.ops.convert_to_numpy(x)
-    for head, q in enumerate(heads_of(query)):
-        logits = (x @ q) @ key[head].T * 8**0.5 * q.shape[1] ** -0.5
-        np.testing.assert_allclose(weights[:, head], softmax(logits), atol=1e-5)
+        network(x)
+    queries = np.split(np.asarray(x @ network.query.kernel.numpy()), 2, axis=-1)
+    for head, query in enumerate(queries):
+        logits = query @ np.asarray(network.memory_key)[head].T * 8**0.5
+        expected = softmax(logits * query.shape[-1] ** -0.5)
+        np.testing.assert_allclose(captured[network][:, head], expected, atol=1e-5)
+    found = captured_from(known_model("over parameters").model)
     assert found.encoder_parameters.shape == (3, 2, 2, 6, 12)
     assert found.decoder_parameters.shape == (3, 2, 2, 7, 12)
-    np.testing.assert_allclose(found.decoder_parameters.sum(-1), 1.0, rtol=1e-6)
-
-
-def test_a_model_with_feed_forward_networks_has_no_parameter_weights():
-    found = captured_from(tiny_transformer(seed=3))
-    assert found.encoder_parameters is None
-    assert found.decoder_parameters is None
+    found = captured_from(known_model("the paper's").model)
+    assert found.encoder_parameters is found.decoder_parameters is None
 
 
 def test_a_traced_function_returns_the_same_weights():
