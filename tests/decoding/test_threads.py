@@ -1,4 +1,4 @@
-"""Tests of `decoding.threads`."""
+"""Tests of `map_in_threads`."""
 
 from __future__ import annotations
 

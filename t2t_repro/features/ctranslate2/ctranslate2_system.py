@@ -229,12 +229,7 @@ class Conversion:
     ) -> Conversion:
         """Choose the checkpoint and the folder.
 
-        Args:
-            output_dir: Folder of the run.
-            checkpoint: See `System.load`.
-            t2t_usr_dir: See `System.load`.
-            quantization: Format of the weights.
-            decode_hparams: Settings of the search.
+        For the arguments, see `CTranslate2System.load`.
 
         Raises:
             UserError: If the run or the checkpoint is missing, or CTranslate2 cannot
