@@ -12,7 +12,7 @@ CASES = dict(cases())
 EXPECTED = json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
-def test_every_registered_set_and_variant_has_a_golden_summary():
+def test_every_kind_of_registered_set_and_every_variant_has_a_golden_summary():
     assert set(CASES) == set(EXPECTED)
 
 
