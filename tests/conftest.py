@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import gc
 import os
+import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,8 +86,18 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """Return a tiny trained system that the tests of the commands share."""
-    return train_system(tmp_path_factory.mktemp("trained"))
+    """Return a copy of a tiny system, which the first worker that needs it trains."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # of all workers
+    with (shared / "trained.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "trained.pickle").exists():
+            (shared / "trained").mkdir()
+            made = pickle.dumps(train_system(shared / "trained"))
+            (shared / "trained.pickle").write_bytes(made)
+    system = pickle.loads((shared / "trained.pickle").read_bytes())
+    return system.copied_to(tmp_path_factory.mktemp("copy") / "run")
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ import tensorflow as tf
 
 from t2t_repro import runs as library
 from t2t_repro.cli.main import main
+from t2t_repro.files import folder_lock
+from t2t_repro.runs.run_checkpoints import AVERAGING_LOCK
 from tests.support.trained_system import printed_by, weights_at
 
 
@@ -49,6 +51,12 @@ def test_too_many_checkpoints_are_an_error_and_the_average_is_kept(
     assert "3 checkpoint(s), of step 20, 40, 60" in errors
     for name, values in weights_at(run / "averaged" / "model.ckpt-60").items():
         np.testing.assert_array_equal(values, before[name])
+
+
+def test_nothing_is_averaged_while_another_process_averages(own_run, capsys):
+    with folder_lock(own_run, AVERAGING_LOCK, "averaging"):
+        assert main(["average", "--output_dir", str(own_run), "--last", "1"]) == 1
+    assert "is averaging in" in capsys.readouterr().err
 
 
 def test_training_averages_as_the_command_does(trained, own_run):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -45,12 +47,21 @@ def test_the_output_folder_alone_finishes_the_run(own_run):
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_run_of_an_earlier_version_is_resumed_with_the_default_schedule(own_run):
-    description = json.loads((own_run / RUN_FILE).read_text())
-    del description["training"]
-    (own_run / RUN_FILE).write_text(json.dumps(description))
-    printed_by(["train", "--output_dir", str(own_run), "--train_steps", "61", *QUICK])
-    assert last_step(own_run) == 61
+def test_a_stopped_training_is_saved_and_has_the_exit_code_of_its_signal(
+    own_run, capsys
+):
+    flags = ["--train_steps", "1000000", "--log_step_count_steps", "1", *QUICK]
+    with registry.monitors.isolated():
+
+        @registry.register_monitor
+        def stop(training):
+            return lambda split, step, metrics: signal.raise_signal(signal.SIGINT)
+
+        assert main(["train", "--output_dir", str(own_run), *flags]) == 130
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (step,) = re.findall(r"stopped at step (\d+) of 1000000; `t2t train", printed.err)
+    assert last_step(own_run) == int(step)
 
 
 @pytest.mark.parametrize(
@@ -69,28 +80,6 @@ def test_a_flag_that_disagrees_with_the_run_is_refused(own_run, flags, answer, c
     assert main(command) == 1
     assert answer in capsys.readouterr().err
     assert last_step(own_run) == 60
-
-
-@pytest.fixture
-def dead_run(own_run):
-    """Return a run that ended before its first checkpoint."""
-    for path in own_run.glob("model.ckpt-*"):
-        path.unlink()
-    shutil.rmtree(own_run / "averaged")  # only a complete training has one
-    return own_run
-
-
-@pytest.mark.usefixtures("eager")
-def test_a_new_run_takes_nothing_from_one_without_a_checkpoint(trained, dead_run):
-    """Also not its best model, which may have another shape."""
-    arguments = [*trained.arguments[:-1], str(dead_run)]
-    place = arguments.index("--hparams")
-    wider = "hidden_size=48,num_hidden_layers=1,max_length=32,min_length_bucket=32"
-    arguments[place : place + 2] = ["--hparams", wider]
-    printed_by(["train", *arguments, "--train_steps", "1", *QUICK])
-    run = Run.load_existing(dead_run)
-    assert (run.hparams.hidden_size, run.hparams.filter_size) == (48, 512)
-    assert not (dead_run / "best").exists()
 
 
 def test_some_of_the_runs_overrides_may_be_given_again(own_run):

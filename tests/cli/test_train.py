@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import shlex
 import shutil
 from pathlib import Path
 
 import pytest
-import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from t2t_repro.cli.main import main
@@ -119,6 +117,7 @@ def test_tensorboard_has_translations_and_attention_of_three_dev_sentences(train
         assert [event.step for event in events.Tensors(tag)] == [30, 60]
 
 
+@pytest.mark.usefixtures("eager")
 def test_the_same_command_with_more_steps_resumes(trained, own_run, capsys):
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "62"]
     assert main([*command, *QUICK]) == 0
@@ -135,19 +134,6 @@ def test_a_finished_run_only_prints_its_report_again(trained, own_run):
     assert (own_run / "metrics.jsonl").read_text() == before
 
 
-@pytest.mark.usefixtures("eager")
-def test_two_vocabularies_share_no_embedding(trained, tmp_path, capsys):
-    arguments = train_arguments(trained.text, tmp_path / "data", tmp_path / "run")
-    command = ["train", *arguments, "--separate_vocabularies", "--train_steps", "1"]
-    assert main([*command, *NO_EVALUATION]) == 0
-    printed = capsys.readouterr()
-    assert "embeddings and softmax share no weights" in printed.err
-    assert "BLEU on test (" in printed.out
-    paths = {name for name, _ in tf.train.list_variables(str(tmp_path / "run"))}
-    assert [name for name in paths if "source_embedding" in name]
-    assert not [name for name in paths if "shared_embedding" in name]
-
-
 def test_a_folder_that_cannot_be_created_is_reported_before_data_is_prepared(
     trained, tmp_path, capsys
 ):
@@ -156,32 +142,6 @@ def test_a_folder_that_cannot_be_created_is_reported_before_data_is_prepared(
     assert main(["train", *arguments]) == 1
     assert "file" in capsys.readouterr().err
     assert not (tmp_path / "data").exists()
-
-
-@pytest.mark.usefixtures("eager")
-def test_pairs_that_are_too_long_to_train_on_are_counted(trained, tmp_path, capsys):
-    arguments = on(tmp_path / "run", trained.arguments)
-    place = arguments.index(HPARAMS)
-    arguments[place] = HPARAMS.replace(
-        "max_length=32,min_length_bucket=32", "max_length=14,min_length_bucket=14"
-    )
-    assert main(["train", *arguments, "--train_steps", "1", *QUICK]) == 0
-    errors = capsys.readouterr().err
-    assert re.search(
-        r"train: left out \d+ of 256 pairs, which are longer than max_length=14", errors
-    )
-
-
-@pytest.mark.usefixtures("eager")
-def test_a_damaged_newest_checkpoint_is_skipped(trained, own_run, capsys):
-    for path in own_run.glob("model.ckpt-60*"):
-        path.rename(path.with_name(path.name.replace("-60", "-42")))
-    (own_run / "model.ckpt-42.data-00000-of-00001").write_bytes(b"")
-    command = ["train", *on(own_run, trained.arguments), "--train_steps", "42"]
-    assert main([*command, *QUICK]) == 0
-    errors = capsys.readouterr().err
-    assert "model.ckpt-42 is damaged" in errors
-    assert "resuming from step 40" in errors
 
 
 def test_a_run_with_only_damaged_checkpoints_is_reported_without_traceback(

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
 from t2t_repro.cli.main import main
 from tests.support.trained_system import HPARAMS
@@ -40,4 +41,9 @@ def test_training_and_scoring_a_reversed_problem_swap_the_sides(tmp_path, capsys
         ]
     )
     assert code == 0
-    assert f"\nreference    {WORDS[0]} " in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert f"\nreference    {WORDS[0]} " in printed.out
+    assert "embeddings and softmax share no weights" in printed.err
+    paths = {name for name, _ in tf.train.list_variables(str(tmp_path / "run"))}
+    assert [name for name in paths if "source_embedding" in name]
+    assert not [name for name in paths if "shared_embedding" in name]

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import types
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
-from t2t_repro.data.prepare import prepare
-from t2t_repro.data.request import PairFiles
-from t2t_repro.runs import DecodeHParams, Run, TrainSettings, devices, train
+from t2t_repro.runs import DecodeHParams, TrainSettings, devices
 from t2t_repro.runs.devices import memory_advice
 from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.training import step
 from t2t_repro.training.step import StepOptions
-from tests.support.trained_system import write_text
 
 # Five batch shapes; an update has 2,048 * 128 values.
 TINY = catalogue.hparams("transformer_tiny").resolved()
 FEWEST = 5 * devices.VALUES_PER_COMPILED_SHAPE // (2048 * 128)
 FOUND = {}  # the run to resume
 ONE_REPLICA = types.SimpleNamespace(num_replicas_in_sync=1)
-SMALL = (
-    "hidden_size=32,filter_size=32,num_heads=2,num_hidden_layers=1,batch_size=512,"
-    "max_length=32,min_length_bucket=32,layer_prepostprocess_dropout=0.1"
-)
 
 
 def settings(folder="new", steps=FEWEST, xla="auto"):
@@ -217,46 +208,3 @@ def test_the_trial_of_the_largest_batch_makes_both_passes_and_gives_advice(monke
     expected = memory_advice(untied, SIZES, 5_000_000_000, micro_batches=3)
     assert found["advice"]() == expected
     assert expected != memory_advice(untied, SIZES, 5_000_000_000)
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Return a function that trains up to a step and returns the weights."""
-    folder = tmp_path_factory.mktemp("data")
-    text = write_text(folder)
-    files = {
-        split: PairFiles(text[split, "source"], text[split, "target"])
-        for split in ("train", "dev")
-    }
-    problem = catalogue.problem("text_pairs").with_files(files)
-    preparation = problem.prepare_settings.replace(
-        vocab_size=350, drop_duplicates=False
-    )
-    data = prepare(problem, folder / "data", settings=preparation)
-
-    def train_up_to(output_dir, steps, xla="auto"):
-        own = dataclasses.replace(
-            settings(output_dir, steps, xla),
-            hparams=SMALL,
-            eval_sentences=0,
-            attention_samples=0,
-            average_last=0,
-        )
-        train(own, data)
-        reader = tf.train.load_checkpoint(str(output_dir))
-        names = reader.get_variable_to_shape_map()
-        return {n: reader.get_tensor(n) for n in names if n.startswith("model/")}
-
-    return train_up_to
-
-
-def test_a_trial_that_is_trained_further_equals_an_uninterrupted_run_bit_by_bit(
-    trained, monkeypatch, tmp_path
-):
-    # Two steps of 512 * 32 values are too few, and four are enough.
-    monkeypatch.setattr(devices, "VALUES_PER_COMPILED_SHAPE", 3 * 512 * 32)
-    trained(tmp_path / "trial", 2)
-    further = trained(tmp_path / "trial", 4)
-    assert Run.load_existing(tmp_path / "trial").training["xla"] == "off"
-    for name, values in trained(tmp_path / "uninterrupted", 4, "off").items():
-        np.testing.assert_array_equal(further[name], values)

@@ -11,16 +11,15 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.data.batch_plan import UpdateSize
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import folder_lock
 from t2t_repro.runs import TrainSettings, training, training_config
 from t2t_repro.runs.resuming import recorded_data_dir, resumed_settings
 from t2t_repro.runs.run import Run
-from t2t_repro.runs.training_config import TrainingConfig, resolved_hparams
+from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.user_packages import remember
-from tests.support.recorder import record, spy
+from tests.support.recorder import record
 
 SOURCE, TARGET = SymbolTokenizer(list("0123")), SymbolTokenizer(list("abcdef"))
 PROBLEM = catalogue.problem("algorithmic_identity")
@@ -169,13 +168,6 @@ def test_the_description_of_a_new_run_has_every_value(trained):
     assert {name: run.training[name] for name in expected} == expected
     found = run.load_tokenizers(trained.output_dir)
     assert [each.to_bytes() for each in found] == [SOURCE.to_bytes(), TARGET.to_bytes()]
-
-
-def test_the_package_of_the_user_is_loaded_before_the_set_is_looked_up(
-    trained,
-):
-    resolved_hparams(trained.settings())
-    assert trained.loaded.call == {"usr_dir": str(trained.package)}
 
 
 @pytest.mark.parametrize(("steps", "stop_signal"), [(169, None), (170, 15), (8, 15)])
@@ -372,24 +364,6 @@ def test_training_further_after_the_decay_began_is_warned_of(
         assert "with train_steps=230 it is at 1" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("changes", "answer"),
-    [
-        ({"random_seed": 12}, "random_seed is 11 there, 12 now"),
-        ({"hparams_set": "transformer_base"}, "hparams_set is 'transformer_tiny'"),
-        ({"hparams": "filter_size=44"}, "filter_size is 48 there, 44 now"),
-        ({"model": "other"}, "model is 'transformer' there, 'other' now"),
-    ],
-)
-def test_settings_that_must_stay_are_compared_before_data_is_prepared(
-    trained, changes, answer
-):
-    trained.train()
-    with pytest.raises(UserError, match=answer) as caught:
-        configured(trained.settings(**changes))
-    assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
-
-
 MECAB = "sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab"
 NO_NEED = {"early_stopping_patience": 0, "keep_best": 1, "eval_sentences": 0}
 
@@ -474,15 +448,6 @@ def test_a_run_resumes_only_with_the_tokenizer_of_its_scores(chinese):
     chinese.train(bleu_tokenizer="zh")
 
 
-def test_the_problem_is_compared_before_data_is_prepared(trained):
-    trained.train()
-    configured(trained.settings())
-    with pytest.raises(
-        UserError, match="'algorithmic_identity' there, 'algorithmic_rev"
-    ):
-        configured(trained.settings(), OTHER)
-
-
 @pytest.mark.parametrize(
     ("change", "answer"),
     [
@@ -499,6 +464,12 @@ def test_other_data_is_refused(trained, change, answer):
     with pytest.raises(UserError, match=answer) as caught:
         trained.train()
     assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
+
+
+def test_what_is_decided_about_xla_is_recorded(trained, monkeypatch):
+    record(monkeypatch, training, "choose_xla", "fusible")
+    trained.train(xla="auto")
+    assert Run.load_existing(trained.output_dir).training["xla"] == "fusible"
 
 
 def test_another_number_of_replicas_is_refused(trained, monkeypatch):
@@ -573,15 +544,6 @@ def test_a_run_that_another_process_trained_meanwhile_is_resumed(trained):
     training.run_training(waiting, trained.data)
     assert trained.made.calls[-1]["config"].resumed_run == run
     assert trained.made.calls[-1]["run"].versions == run.versions
-
-
-def test_a_training_reads_its_run_twice_and_plans_and_parses_once(trained, monkeypatch):
-    plans = spy(monkeypatch, UpdateSize, "plan")
-    parses = spy(monkeypatch, training_config, "resolved_hparams")
-    reads = spy(monkeypatch, Run, "load")
-    trained.train()
-    assert [call["replicas"] for call in plans.calls] == [1, 3]
-    assert (len(parses.calls), len(reads.calls)) == (1, 2)
 
 
 def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):

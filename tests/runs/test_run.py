@@ -341,22 +341,3 @@ def test_one_vocabulary_of_both_sides_is_saved_and_read_once(tmp_path):
     source, target = make_run(tokenizers=names).load_tokenizers(tmp_path)
     assert source is target
     assert source.symbols == DIGITS.symbols
-
-
-@pytest.mark.parametrize(
-    ("sides", "is_refused"),
-    [
-        ((DIGITS, LETTERS), False),
-        ((SymbolTokenizer(list("0123")), LETTERS), False),
-        ((LETTERS, DIGITS), True),
-        ((DIGITS, DIGITS), True),
-        ((LETTERS, LETTERS), True),
-    ],
-)
-def test_each_side_of_the_data_is_compared_with_the_runs(tmp_path, sides, is_refused):
-    run = make_run(tokenizers=save_tokenizers(tmp_path, DIGITS, LETTERS))
-    if is_refused:
-        with pytest.raises(UserError, match="another vocabulary"):
-            run.check_same_tokenizers(tmp_path, *sides)
-    else:
-        run.check_same_tokenizers(tmp_path, *sides)

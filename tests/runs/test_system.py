@@ -10,11 +10,8 @@ import pytest
 
 from t2t_repro import catalogue, runs
 from t2t_repro.data.problem import Output, Problem, ReversedProblem
-from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.attention_view import capture
-from t2t_repro.features.ctranslate2 import ctranslate2_export
 from t2t_repro.features.saved_model import saved_model_export, served_translator
 from t2t_repro.runs import System, run_checkpoints
 from t2t_repro.runs import system as system_module
@@ -171,75 +168,9 @@ def test_an_export_searches_as_the_problem_prefers_and_reports_raw_output(
     assert ("`normalize_source`" in caplog.text) == is_warned
 
 
-@pytest.fixture
-def converted(system, monkeypatch, tmp_path):
-    """Record the steps of an export for CTranslate2."""
-    monkeypatch.chdir(tmp_path)
-    steps = []
-    parity = SimpleNamespace(check=lambda limits: steps.append(("check", limits)))
-    compared = SimpleNamespace(
-        measure=lambda sources: steps.append(("measure", sources)) or parity
-    )
-    for name, step in (("_write_weights", "write"), ("_describe", "describe")):
-        monkeypatch.setattr(
-            ctranslate2_export, name, lambda *_, step=step: steps.append(step)
-        )
-    system.model = SimpleNamespace(compute_dtype="float32")
-    record(monkeypatch, ctranslate2_export, "check_exportable")
-    texts = "comparison_sentences"
-    return {
-        "text": record(monkeypatch, ctranslate2_export, texts, ["A dev TEXT"]),
-        "export": record(monkeypatch, ctranslate2_export, "Comparison", compared),
-        "steps": steps,
-    }
-
-
-def test_an_export_for_ctranslate2_is_checked_before_it_is_described(system, converted):
-    texts = {"quantization": "int8", "sentences": ["ONE", "Two"]}
-    system.export_ctranslate2("folder", HPARAMS, **texts)
-    assert converted["export"].call["hparams"] == HPARAMS
-    measured = ("measure", ["one", "two"])  # as the problem normalizes sources
-    steps = ["write", measured, ("check", "int8"), "describe"]
-    assert converted["steps"] == steps
-    assert converted["text"].calls == []
-
-
-def test_an_export_for_ctranslate2_is_compared_on_the_dev_text(system, converted):
-    system.export_ctranslate2("folder")
-    assert converted["text"].call == {"data_dir": "the data", "problem": system.problem}
-    assert ("measure", ["a dev text"]) in converted["steps"]
-    call = converted["export"].call
-    assert call["quantization"] == "float32"
-    assert call["hparams"] == DecodeHParams(**PREFERRED)
-
-
-def test_a_grammar_is_refused_before_an_export_for_ctranslate2(system, converted):
+def test_a_grammar_is_refused_before_an_export_for_ctranslate2(system):
     with pytest.raises(UsageError, match="constrain not supported by the engine"):
         system.export_ctranslate2("folder", DecodeHParams(constrain="tree"))
-    assert converted["export"].calls == []
-
-
-def test_attention_is_that_of_the_given_or_of_the_systems_own_translation(
-    system, monkeypatch
-):
-    system.problem.encode_target = str.upper
-    found = record(monkeypatch, capture, "capture_attention", "attention")
-    record(monkeypatch, capture, "encode_source", lambda _, text, longest: text)
-    record(monkeypatch, capture, "encode_target", lambda _, text, longest: text)
-    best, worse = Hypothesis("text", -1.0, ids=(3, 4, 1)), Hypothesis("worse", -2.0)
-    asked = []
-    translator = SimpleNamespace(
-        translate=lambda sentences: asked.append(sentences) or [[best, worse]]
-    )
-    made = record(monkeypatch, system_module, "Translator", translator)
-    assert system.attention("Ein SATZ", "a target") == "attention"
-    assert asked == []
-    system.attention("Ein SATZ", decode_hparams=HPARAMS)
-    assert asked == [["Ein SATZ"]]
-    assert made.calls[-1]["hparams"] == HPARAMS
-    given, own = found.calls
-    assert (given["source_ids"], given["target_ids"]) == ("ein satz", "A TARGET")
-    assert (own["source_ids"], own["target_ids"]) == ("ein satz", (3, 4, 1))
 
 
 @pytest.fixture

@@ -72,13 +72,6 @@ def system():
     return RepeatingSystem(Scoring())
 
 
-def test_a_system_has_its_problem_its_tokenizers_and_its_checkpoint(system):
-    assert isinstance(system.problem, Scoring)
-    assert system.source_tokenizer is DIGITS
-    assert system.target_tokenizer is LETTERS
-    assert system.checkpoint == "the checkpoint"
-
-
 def test_a_translator_searches_as_asked_completed_by_the_problem(system):
     system.translator()
     system.translator(DecodeHParams(alpha=0.8))
@@ -98,11 +91,6 @@ def test_equal_settings_share_a_translator_and_others_do_not(system):
     assert system.translator(HPARAMS.replace()) is first
     assert system.translator(HPARAMS.replace(alpha=0.1)) is not first
     assert len(system.made) == 2
-
-
-def test_the_best_hypotheses_are_the_translations(system):
-    assert system.translate(["a", "b"], HPARAMS) == ["a\na", "b\nb"]
-    assert system.only.hparams == HPARAMS
 
 
 def test_prefixes_and_the_number_of_the_first_line_reach_the_translator(system):
@@ -136,16 +124,6 @@ def test_an_evaluation_scores_the_best_outputs_as_lines(system):
     assert (found.repaired, found.repairs) == (2, {"cut": 2})
     assert done == ["a", "b!", "c!"]
     assert system.only.hparams == HPARAMS
-
-
-def test_progress_need_not_be_watched(system):
-    assert system.evaluate(["a"], ["x"]).hypotheses == ["a a"]
-    assert [h[0].text for h in system.hypotheses(["a"])] == ["a\na"]
-
-
-def test_other_numbers_of_sources_and_references_are_refused(system):
-    with pytest.raises(UserError, match=r"received 2 .* and 1 reference,"):
-        system.evaluate(["a", "b"], ["x"])
 
 
 def test_repairs_are_counted_by_kind_most_frequent_first():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
+import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ HPARAMS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Trained:
     """A trained system.
 
@@ -45,6 +46,15 @@ class Trained:
     text: dict[tuple[str, str], Path]
     printed: str
     steps: int
+
+    def copied_to(self, folder: Path) -> Trained:
+        """Return the same system with a copy of its run."""
+        shutil.copytree(self.output_dir, folder)
+        arguments = [*self.arguments[:-1], str(folder)]
+        printed = self.printed.replace(str(self.output_dir), str(folder))
+        return dataclasses.replace(
+            self, output_dir=folder, arguments=arguments, printed=printed
+        )
 
     def metrics(self, split: str) -> list[dict[str, Any]]:
         """Return the lines of its metrics."""

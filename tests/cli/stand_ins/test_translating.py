@@ -43,12 +43,6 @@ def set_threads(monkeypatch) -> Recorder:
     return record(monkeypatch, framework, "_use_one_thread_per_operation", None)
 
 
-def test_a_file_is_decoded_in_parallel_batches(stage, monkeypatch):
-    one_thread = set_threads(monkeypatch)
-    decode(stage)
-    assert len(one_thread.calls) == 1
-
-
 def test_a_terminal_has_all_threads_for_its_sentence(stage, monkeypatch):
     one_thread = set_threads(monkeypatch)
     live = SimpleNamespace(is_terminal=True, must_wait=False, chunks=lambda size: [])
@@ -58,14 +52,6 @@ def test_a_terminal_has_all_threads_for_its_sentence(stage, monkeypatch):
     live.is_terminal = False
     decode(stage)
     assert len(one_thread.calls) == 1
-
-
-def test_decode_writes_the_best_translation_of_each_line(stage, capsys):
-    decode(stage)
-    assert capsys.readouterr().out.splitlines() == ["best a", "best b", "best c"]
-    ((_, hparams, _),) = stage.system.calls
-    completed = {"beam_size": 3, "alpha": 0.9, "extra_length": 17}
-    assert hparams == DecodeHParams().replace(**completed)
 
 
 def test_decode_wants_a_prefix_per_line(stage, capsys):
@@ -567,13 +553,6 @@ def test_average_reads_the_best_models_if_asked(stage, averaged):
     assert main(["average", "--output_dir", stage.run, "--best", "3"]) == 0
     assert averaged.call["best"] == 3
     assert main(["average", "--output_dir", stage.run, "--best", "4"]) == 1
-
-
-def test_the_package_of_the_user_is_loaded_to_list_and_to_show(stage, capsys):
-    for command in (["list"], ["list", "models"], ["show", "transformer_tiny"]):
-        stage.catalogue.calls.clear()
-        assert main([*command, "--t2t_usr_dir", stage.package]) == 0
-        assert stage.catalogue.calls == [{"usr_dir": stage.package}]
 
 
 def test_commands_leave_the_log_as_it_was(stage, averaged):
