@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import logging
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,16 @@ def clock(monkeypatch):
     seconds = [100.0]
     monkeypatch.setattr("t2t_repro.progress.time.monotonic", lambda: seconds[0])
     return seconds
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Return a terminal in place of standard error."""
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    # Pytest puts its own stream in place of `sys.stderr` after every fixture.
+    monkeypatch.setattr("t2t_repro.progress.sys", SimpleNamespace(stderr=stream))
+    return stream
 
 
 @pytest.fixture
@@ -76,9 +87,7 @@ def test_a_line_appears_after_half_a_minute(lines, clock):
     ]
 
 
-def test_a_task_is_a_line_above_the_bar_while_it_lasts(lines, clock, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_a_task_is_a_line_above_the_bar_while_it_lasts(lines, clock, terminal):
     with Progress(10, "step", done=4) as progress:
         with progress.task("compiling shape 1 of 6"):
             assert terminal.getvalue().endswith(f"{ERASED}compiling shape 1 of 6 ...")
@@ -102,9 +111,7 @@ def test_a_task_without_a_bar_is_logged_and_not_part_of_the_estimate(lines, cloc
     assert line == "step 10/100  time left 05:00"
 
 
-def test_the_time_of_a_task_is_not_part_of_the_rate_of_the_bar(clock, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_the_time_of_a_task_is_not_part_of_the_rate_of_the_bar(clock, terminal):
     with Progress(100, "step") as progress:
         progress.advance()
         with progress.task("compiling"):
@@ -117,9 +124,7 @@ def test_the_time_of_a_task_is_not_part_of_the_rate_of_the_bar(clock, monkeypatc
 
 
 @pytest.mark.parametrize("draws", [True, False])
-def test_a_bar_is_drawn_only_if_asked(lines, monkeypatch, draws):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_a_bar_is_drawn_only_if_asked(lines, terminal, draws):
     with Progress(2, "step", draw_bar=draws) as progress:
         progress.advance(2)
         progress.message("loss 1.5")
@@ -127,9 +132,7 @@ def test_a_bar_is_drawn_only_if_asked(lines, monkeypatch, draws):
     assert bool(lines()) == (not draws)
 
 
-def test_no_bar_is_drawn_where_none_is_allowed(monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_no_bar_is_drawn_where_none_is_allowed(terminal):
     with bars_allowed(False), bars_allowed(True), Progress(2, "step") as progress:
         progress.advance(2)
         assert not may_draw_bars()
@@ -137,14 +140,7 @@ def test_no_bar_is_drawn_where_none_is_allowed(monkeypatch):
     assert may_draw_bars()
 
 
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_a_terminal_shows_a_bar_and_messages_above_it(lines, clock, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_a_terminal_shows_a_bar_and_messages_above_it(lines, clock, terminal):
     with Progress(10, "step", done=4, keep_bar=True) as progress:
         clock[0] += 0.2
         progress.advance()
@@ -185,9 +181,7 @@ def test_an_unknown_total_has_no_estimate(lines, clock):
     assert lines() == ["sentence 20  0.4 per second"]
 
 
-def test_the_bar_shows_the_weighted_estimate(clock, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_the_bar_shows_the_weighted_estimate(clock, terminal):
     progress = Progress(4, "step", weights=[60, 20, 20, 20], warm=True)
     clock[0] += 120.0
     progress.advance()
@@ -195,9 +189,7 @@ def test_the_bar_shows_the_weighted_estimate(clock, monkeypatch):
     progress.close()
 
 
-def test_a_cleared_bar_leaves_an_empty_line(monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_a_cleared_bar_leaves_an_empty_line(terminal):
     progress = Progress(4, "step")
     progress.clear()
     assert terminal.getvalue().endswith(ERASED)
@@ -207,9 +199,7 @@ def test_a_cleared_bar_leaves_an_empty_line(monkeypatch):
     assert terminal.getvalue().endswith(ERASED)
 
 
-def test_a_bar_is_drawn_at_most_ten_times_a_second(clock, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_a_bar_is_drawn_at_most_ten_times_a_second(clock, terminal):
     with Progress(1000, "step") as progress:
         for _ in range(1000):
             clock[0] += 0.001
@@ -217,17 +207,13 @@ def test_a_bar_is_drawn_at_most_ten_times_a_second(clock, monkeypatch):
     assert 10 <= terminal.getvalue().count("/1000") <= 13
 
 
-def test_a_terminal_shows_what_is_being_done_and_erases_it(monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_a_terminal_shows_what_is_being_done_and_erases_it(terminal):
     with status("loading the model"):
         assert terminal.getvalue() == "\r\033[Kloading the model ..."
     assert terminal.getvalue().endswith("...\r\033[K")
 
 
-def test_a_line_of_the_log_erases_what_is_being_done(monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
+def test_a_line_of_the_log_erases_what_is_being_done(terminal):
     logger, handler = logging.getLogger("t2t_repro"), logging.StreamHandler(terminal)
     logger.addHandler(handler)
     try:

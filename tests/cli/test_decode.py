@@ -84,26 +84,16 @@ def test_a_file_gets_the_same_lines_as_standard_output(
     assert [path.name for path in tmp_path.iterdir()] == ["target.txt"]
 
 
-def test_gzipped_text_has_the_same_translations(trained, source, expected, tmp_path):
-    path = tmp_path / "source.gz"
-    path.write_bytes(gzip.compress(source.read_bytes()))
-    assert translated(trained, path) == expected
-
-
-def test_standard_input_has_the_same_translations(
-    trained, source, expected, monkeypatch
+def test_other_forms_of_the_same_text_have_the_same_translations(
+    trained, source, expected, tmp_path, monkeypatch
 ):
+    zipped, windows = tmp_path / "source.gz", tmp_path / "crlf"
+    zipped.write_bytes(gzip.compress(source.read_bytes()))
+    windows.write_bytes("\r\n".join(LINES).encode())  # no break after the last line
     stream = io.TextIOWrapper(io.BytesIO(source.read_bytes()))
     monkeypatch.setattr(sys, "stdin", stream)
-    assert translated(trained, "-") == expected
-
-
-def test_lines_can_end_as_on_windows_and_the_last_one_without_a_line_break(
-    trained, expected, tmp_path
-):
-    path = tmp_path / "crlf"
-    path.write_bytes("\r\n".join(LINES).encode())
-    assert translated(trained, path) == expected
+    for path in (zipped, windows, "-"):
+        assert translated(trained, path) == expected
 
 
 def test_an_empty_file_gives_an_empty_file(trained, tmp_path):
@@ -214,14 +204,6 @@ def test_a_pipe_is_read_like_a_file(tmp_path):
     writer.start()
     assert streams.read_input(str(pipe)) == ["grün", "rot"]
     writer.join()
-
-
-@pytest.mark.parametrize("name", ["empty.txt", "empty.txt.gz"])
-def test_an_empty_file_has_no_lines(tmp_path, name):
-    write = gzip.open if name.endswith(".gz") else open
-    with write(tmp_path / name, "wb"):
-        pass
-    assert streams.read_input(str(tmp_path / name)) == []
 
 
 def test_a_stream_that_cannot_be_copied_names_the_folder(tmp_path, monkeypatch):

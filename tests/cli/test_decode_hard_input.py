@@ -99,22 +99,3 @@ def test_the_program_finds_a_command_that_fails(tmp_path, ended):
         "out of memory" in text or "Traceback" in text
         for text in found_with(run, tmp_path)
     )
-
-
-def test_the_program_finds_wrong_numbers_of_lines_in_json(tmp_path, monkeypatch):
-    right = in_json
-    monkeypatch.setitem(globals(), "in_json", lambda number, text: right(1, text))
-    assert found_with(fake(list), tmp_path, as_json=True)
-
-
-def test_the_program_finds_a_line_that_is_not_refused(tmp_path, monkeypatch):
-    import tests.fuzz.fuzz_decode as program
-
-    fuzzer = Fuzzer(fake(list), ["--output_dir", "run"], tmp_path)
-    file = hard_file(5, 4, dict.fromkeys(SENTENCES, ""), length=50)
-    assert file.refused
-    fuzzer.check_refused(file)
-    assert fuzzer.report.failures == []
-    monkeypatch.setattr(program, "in_this_process", lambda *_: Ended(0, b"", ""))
-    fuzzer.check_refused(file)
-    assert len(fuzzer.report.failures) == len(file.refused)

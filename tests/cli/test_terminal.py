@@ -167,16 +167,6 @@ def test_the_prompt_is_on_the_terminal_and_not_in_a_file_of_results(tmp_path):
     assert target.read_text() == "THE HORSE\n"
 
 
-def test_an_error_names_the_line_that_was_typed():
-    terminal = Terminal([*QUICK_COMMAND, "--output_dir", "run"])
-    terminal.read_until(r"> $")
-    terminal.type("fine\n")
-    terminal.read_until(r"> $")
-    os.write(terminal._master, b"\xff\n")
-    assert "standard input:2: received byte 0xFF" in terminal.read_until()
-    assert terminal.exit_code() == 1
-
-
 def test_a_slow_pipe_gets_its_answers_while_it_is_open():
     with subprocess.Popen(
         [*QUICK_COMMAND, "--output_dir", "run"],

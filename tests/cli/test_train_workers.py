@@ -140,10 +140,6 @@ def test_two_workers_with_two_replicas_train_like_one_replica(single, on_workers
         assert found[step] == pytest.approx(loss, abs=1e-5)
     name = f"model.ckpt-{STEPS}"
     assert_same_weights(on_workers / "run" / name, single / name, 2e-6)
-
-
-@pytest.mark.slow
-def test_every_worker_prints_the_size_of_the_update(on_workers):
     for number in range(2):
         text = (on_workers / f"{number}.txt").read_text()
         assert "an update: 4 replicas x 128 tokens x 1 micro-batch" in text

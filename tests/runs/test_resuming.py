@@ -181,18 +181,6 @@ def test_a_training_that_was_stopped_is_not_complete_and_not_averaged(
     assert trained.averaged.calls == []
 
 
-def test_the_last_checkpoints_are_averaged_as_many_as_requested(trained):
-    trained.train(train_steps=160)
-    trained.write_checkpoints(110, 90, 70)
-    trained.averaged.calls.clear()
-    trained.train(average_last=3)
-    assert trained.averaged.call == {
-        "run": Run.load_existing(trained.output_dir),
-        "output_dir": str(trained.output_dir),
-        "paths": [trained.path(step) for step in (90, 110, 170)],
-    }
-
-
 def end_early(trained, *, age):
     """Let the average end before the last checkpoint, `age` seconds older than it."""
     index = trained.output_dir / "averaged" / "model.ckpt-160.index"
@@ -435,12 +423,6 @@ def test_the_tokenizer_of_bleu_is_chosen_by_the_dev_targets_and_recorded(chinese
     assert chinese.made.calls[-1]["config"].settings.bleu_tokenizer == "zh"
 
 
-def test_segmented_dev_targets_have_sacrebleus_default(chinese):
-    chinese.data.raw_text = lambda split: (["a dog"], ["ein Hund"])
-    chinese.train()
-    assert Run.load_existing(chinese.output_dir).bleu_tokenizer == "13a"
-
-
 def test_a_run_resumes_only_with_the_tokenizer_of_its_scores(chinese):
     chinese.train()
     with pytest.raises(UsageError, match=r"bleu_tokenizer=char.*scores with zh"):
@@ -511,24 +493,6 @@ def test_a_resumed_run_may_have_a_batch_below_one_long_sentence(trained):
 
 
 SHARED = "shared_embedding_and_softmax_weights"
-
-
-@pytest.mark.parametrize(
-    ("hparams", "sides", "is_logged"),
-    [
-        ("", (SOURCE, TARGET), True),
-        ("", (SOURCE, SOURCE), False),
-        (f"{SHARED}=false", (SOURCE, TARGET), False),
-        (f"{SHARED}=true", (SOURCE, SOURCE), False),
-    ],
-)
-def test_two_vocabularies_are_reported_if_the_set_shares_embeddings(
-    trained, caplog, hparams, sides, is_logged
-):
-    caplog.set_level("INFO", "t2t_repro")
-    trained.data.tokenizers = lambda: sides
-    trained.train(hparams=hparams)
-    assert ("two vocabularies" in caplog.text) == is_logged
 
 
 def test_sharing_two_vocabularies_on_request_is_refused(trained):

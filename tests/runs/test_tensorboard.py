@@ -118,12 +118,8 @@ def test_the_settings_in_the_table_are_those_that_the_user_chose(tmp_path):
     found = EventAccumulator(str(tmp_path / "eval")).Reload().summary_metadata
     (content,) = [metadata.plugin_data.content for metadata in found.values()]
     started = HParamsPluginData.FromString(content).session_start_info
-    assert set(started.hparams) == {
-        "hparams_set",
-        "problem",
-        "random_seed",
-        "hidden_size",
-    }
+    chosen = {"hparams_set", "problem", "random_seed", "hidden_size"}
+    assert set(started.hparams) == chosen
     assert started.hparams["hidden_size"].number_value == 32
 
 
@@ -161,14 +157,11 @@ def get(tmp_path):
     return read
 
 
-def test_the_projector_finds_the_embedding(get):
+def test_the_projector_reads_the_matrix(get):
     assert get("/runs").json == ["train"]
     (embedding,) = get("/info").json["embeddings"]
     assert embedding["tensorName"] == "shared_embedding"
     assert embedding["tensorShape"] == [len(SUBWORDS), 6]
-
-
-def test_the_projector_reads_the_matrix(get):
     found = np.frombuffer(get("/tensor").data, np.float32).reshape(MATRIX.shape)
     np.testing.assert_allclose(found, MATRIX, rtol=1e-3)
 
@@ -178,16 +171,7 @@ def test_every_row_has_its_subword_and_id(get):
     assert header == "subword\tid"
     labels, ids = zip(*(row.split("\t") for row in rows), strict=True)
     assert list(ids) == [str(number) for number in range(len(SUBWORDS))]
-    assert labels == (
-        "<pad>",
-        "▁Haus",
-        r"a\tb",
-        r"\n",
-        r"\u2028",
-        "<b>",
-        "",
-        " ",
-    )
+    assert labels == ("<pad>", "▁Haus", r"a\tb", r"\n", r"\u2028", "<b>", "", " ")
 
 
 def test_only_the_first_rows_of_a_large_vocabulary_are_written(tmp_path):

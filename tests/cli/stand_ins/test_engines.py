@@ -1,9 +1,7 @@
-"""Commands with CTranslate2, whose conversion and export stand-ins do."""
+"""Commands with CTranslate2, before anything is converted or exported."""
 
 from __future__ import annotations
 
-import functools
-import json
 import sys
 from types import SimpleNamespace
 
@@ -11,17 +9,9 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.cli.main import main
-from t2t_repro.data.prepared import PreparedData
 from t2t_repro.features.ctranslate2 import command_engine
-from t2t_repro.features.ctranslate2.ctranslate2_system import (
-    Conversion,
-    CTranslate2System,
-)
-from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, LETTERS, make_run
-from tests.support.recorder import Recorder, record
-
-HPARAMS = DecodeHParams(beam_size=3, alpha=0.9)
+from tests.support.recorder import record
 
 
 @pytest.fixture(autouse=True)
@@ -43,64 +33,6 @@ def evaluate(stage, *more):
     return main(["evaluate", *stage.flags, *texts, *hparams, *more])
 
 
-@pytest.fixture
-def conversion(stage, monkeypatch):
-    """Put a conversion that is not done in place of the real one."""
-    made = []
-    planned = SimpleNamespace(
-        folder="the folder",
-        t2t_usr_dir=stage.package,
-        data_dir="data of the plan",
-        is_done=lambda: bool(made),
-        make=lambda: made.append(1),
-    )
-    plan = Recorder(Conversion.plan, planned)
-    monkeypatch.setattr(command_engine, "Conversion", SimpleNamespace(plan=plan))
-    imported = []
-    monkeypatch.setattr(command_engine, "import_tensorflow", lambda: imported.append(1))
-    load = CTranslate2System.from_conversion.__func__
-    loaded = record(monkeypatch, command_engine, "CTranslate2System", stage.system)
-    loaded.from_conversion = functools.partial(load, loaded)
-    return SimpleNamespace(plan=plan, made=made, imported=imported, loaded=loaded)
-
-
-@pytest.mark.parametrize("command", [decode, evaluate])
-def test_the_named_checkpoint_is_converted_and_translates(
-    stage, conversion, capsys, command
-):
-    stage.system.engine_report = {"engine": "ctranslate2", "quantization": "int16"}
-    assert command(stage, "--engine", "ctranslate2", "--quantization", "int8") == 0
-    assert conversion.plan.call == {
-        "output_dir": stage.run,
-        "checkpoint": "best",
-        "t2t_usr_dir": stage.package,
-        "quantization": "int8",
-        "decode_hparams": HPARAMS,
-    }
-    assert (conversion.made, conversion.imported) == ([1], [1])
-    assert conversion.loaded.call == {
-        "export_dir": "the folder",
-        "t2t_usr_dir": stage.package,
-        "data_dir": "data of the plan",
-    }
-    assert HPARAMS.replace(extra_length=17) in stage.system.calls[0]
-    assert stage.loaded.calls == []
-    printed = capsys.readouterr().out
-    if command is decode:
-        assert printed.splitlines() == ["best a", "best b"]
-    else:
-        report = json.loads(printed)
-        assert report["hypotheses"] == ["best a", "best b"]
-        assert (report["engine"], report["quantization"]) == ("ctranslate2", "int16")
-
-
-def test_decode_imports_no_tensorflow_if_the_conversion_is_there(stage, conversion):
-    conversion.made.append(0)
-    assert decode(stage, "--engine", "ctranslate2") == 0
-    assert (conversion.made, conversion.imported) == ([0], [])
-    assert conversion.plan.call["quantization"] == "float32"
-
-
 @pytest.mark.parametrize("command", [decode, evaluate])
 @pytest.mark.parametrize(
     ("flags", "answer"),
@@ -119,32 +51,18 @@ def test_decode_imports_no_tensorflow_if_the_conversion_is_there(stage, conversi
     ],
 )
 def test_flags_that_contradict_each_other_are_refused(
-    stage, conversion, capsys, command, flags, answer
+    stage, capsys, command, flags, answer
 ):
     assert command(stage, *flags) == 2
     assert answer in capsys.readouterr().err
-    assert stage.system.calls == conversion.plan.calls == []
+    assert stage.system.calls == []
 
 
-def test_evaluate_reads_a_split_of_the_runs_data_with_any_engine(
-    stage, conversion, monkeypatch, capsys
-):
-    prepared = SimpleNamespace(raw_text=lambda split: ([f"{split} s"], [f"{split} r"]))
-    loaded = record(monkeypatch, PreparedData, "load", prepared)
-    flags = [*stage.flags, "--engine", "ctranslate2", "--split", "dev"]
-    assert main(["evaluate", *flags]) == 0
-    assert loaded.call["folder"] == str(stage.folder / "data")
-    assert json.loads(capsys.readouterr().out)["references"] == ["dev r"]
-
-
-def test_only_learned_branch_weights_suit_any_engine(stage, conversion, capsys):
-    flags = ["--engine", "ctranslate2", "--branch_weights"]
-    assert evaluate(stage, *flags, "uniform") == 2
+def test_only_learned_branch_weights_suit_any_engine(stage, capsys):
+    flags = ["--engine", "ctranslate2", "--branch_weights", "uniform"]
+    assert evaluate(stage, *flags) == 2
     answer = "--branch_weights uniform and --engine ctranslate2"
     assert answer in capsys.readouterr().err
-    assert evaluate(stage, *flags, "learned") == 0
-    assert [call[0] for call in stage.system.calls] == ["evaluate"]
-    assert "branch_weights" not in json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("flag", ["--engine=ctranslate2", "--quantization=int8"])
@@ -214,13 +132,6 @@ def test_export_names_what_ctranslate2_cannot_compute_before_it_loads(stage, cap
     make_run(problem="algorithmic_reverse", hparams=hparams).save(stage.run)
     assert export(stage, "--format", "ctranslate2") == 1
     assert "branched_attention=split" in capsys.readouterr().err
-    assert stage.loaded.calls == []
-
-
-def test_export_refuses_an_existing_folder_before_it_loads(stage, capsys):
-    (stage.folder / "export").mkdir()
-    assert export(stage, "--format", "ctranslate2") == 1
-    assert "which exists" in capsys.readouterr().err
     assert stage.loaded.calls == []
 
 

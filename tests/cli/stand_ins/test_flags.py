@@ -228,24 +228,22 @@ def value_at(received, place):
     return found
 
 
-@pytest.mark.parametrize(
-    ("command", "flag"), [(c, flag) for c, flags in FLAGS.items() for flag in flags]
-)
-def test_a_flag_reaches_its_argument(command, flag, places, received):
+@pytest.mark.parametrize("command", FLAGS)
+def test_every_flag_reaches_its_argument(command, places, received):
     line = [command.split()[0]]
     for name, (text, *_) in FLAGS[command].items():
         line += [f"--{name}"] if text is None else [f"--{name}", text.format(**places)]
     assert main(line) == 0
-    text, place, *values = FLAGS[command][flag]
-    found = value_at(received, place)
-    if not values:
-        assert str(found) == text.format(**places)
-    elif isinstance(found, DecodeHParams):
-        parsed = DecodeHParams().parse(values[0]).values()
-        given = [assignment.partition("=")[0] for assignment in values[0].split(",")]
-        assert {n: found.values()[n] for n in given} == {n: parsed[n] for n in given}
-    else:
-        assert found == values[0]
+    for flag, (text, place, *values) in FLAGS[command].items():
+        found = value_at(received, place)
+        if not values:
+            assert str(found) == text.format(**places), flag
+        elif isinstance(found, DecodeHParams):
+            parsed = DecodeHParams().parse(values[0]).values()
+            given = [setting.partition("=")[0] for setting in values[0].split(",")]
+            assert [found.values()[n] for n in given] == [parsed[n] for n in given]
+        else:
+            assert found == values[0], flag
 
 
 @pytest.mark.parametrize("command", OTHERS)

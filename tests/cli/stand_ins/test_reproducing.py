@@ -67,12 +67,6 @@ def test_a_run_has_every_flag(ran, tmp_path, capsys):
     assert capsys.readouterr().out == "a.json\nb.json\n"
 
 
-def test_a_seed_of_zero_is_a_seed(ran):
-    flags = ["--text_dir=.", "--data_dir=d", "--output_dir=o", "--seed=0"]
-    assert main(["reproduce", "--run", "table3/a_h1", *flags]) == 0
-    assert ran[0][0].seed == 0
-
-
 @pytest.mark.parametrize(
     ("folder", "missing"), [("--data_dir=d", "output_dir"), ("--output_dir=o", "data")]
 )
@@ -91,8 +85,8 @@ def test_a_run_is_small_by_default_and_its_folders_are_checked_first(ran, capsys
     assert main([*row, "--result_dir=nowhere"]) == 1
     assert "nowhere" in capsys.readouterr().err
     assert ran == []
-    assert main(row) == 0
-    assert ran[0][0].scale == "small"
+    assert main([*row, "--seed=0"]) == 0
+    assert (ran[0][0].scale, ran[0][0].seed) == ("small", 0)
 
 
 def test_the_page_is_written_with_the_results_of_a_folder(monkeypatch, capsys):

@@ -16,7 +16,6 @@ from t2t_repro.features.ensembles.members import EnsembleFolder
 from t2t_repro.runs import TrainSettings
 from t2t_repro.runs import training as training_module
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.user_packages import remember
 from tests.cli.stand_ins.conftest import (
     FakeData,
 )
@@ -216,36 +215,6 @@ def test_the_folder_alone_resumes_problem_data_and_settings(stage, training):
     )
     ((_, _, _, hparams, _),) = stage.system.calls
     assert (hparams.beam_size, hparams.alpha, hparams.batch_size) == (3, 0.25, 640)
-
-
-def test_given_flags_come_before_those_of_the_run(stage, training):
-    other = stage.folder / "other"
-    flags = ["--train_steps", "180", "--data_dir", str(other), "--xla", "on"]
-    assert resume(stage, *flags) == 0
-    assert Path(training.opened.call["data_dir"]) == other
-    settings = training.trained.call["config"].settings
-    assert (settings.train_steps, settings.xla) == (180, "on")
-    assert settings.log_step_count_steps == 3
-
-
-def test_the_package_of_the_run_is_loaded_to_resume_it(stage, training):
-    (stage.folder / "package").mkdir()
-    remember(stage.package)
-    stage.save(
-        problem="algorithmic_reverse",
-        data_dir=str(stage.folder),
-        usr_dir=stage.package,
-        training={"train_steps": 170},
-    )
-    assert main(["train", "--output_dir", stage.run]) == 0
-    assert stage.catalogue.calls[0] == {"usr_dir": stage.package}
-    # What is given is taken, even if the recorded one is gone.
-    (stage.folder / "package").rmdir()
-    other = str(stage.folder / "another")
-    stage.catalogue.calls.clear()
-    assert main(["train", "--output_dir", stage.run, "--t2t_usr_dir", other]) == 0
-    assert stage.catalogue.calls[0] == {"usr_dir": other}
-    assert training.trained.calls[-1]["config"].settings.t2t_usr_dir == other
 
 
 def test_the_demonstration_has_its_own_settings(stage, training, monkeypatch):
