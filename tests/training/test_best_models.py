@@ -108,15 +108,12 @@ def test_weights_without_a_recorded_score_are_removed_with_the_next_offer(tmp_pa
     ("values", "patience", "exhausted"),
     [
         ([], 1, False),
-        ([1.0], 1, False),
-        ([2.0, 1.0], 1, True),
         ([2.0, 2.0], 1, True),
         ([2.0, 1.0, 1.5], 3, False),
         ([2.0, 1.0, 1.5, 1.9], 3, True),
         ([2.0, 1.0, 1.5, 2.1], 3, False),
         ([2.0, 1.0], 0, False),
         ([0.0, 0.0, 0.0, 0.0], 3, False),
-        ([0.0, 0.0, 0.0, 1.0], 3, False),
         ([0.0, 1.0, 0.0, 0.0], 2, True),
     ],
 )

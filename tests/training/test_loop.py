@@ -35,14 +35,6 @@ from tests.support.tiny_training import (
 )
 
 
-def test_the_same_seed_gives_the_same_run(uninterrupted, shards, tmp_path):
-    trainer = train(tmp_path, shards, train_steps=STEPS)
-    losses, weights = uninterrupted
-    assert losses_of(tmp_path) == losses
-    for path, values in weights_of(trainer.model).items():
-        np.testing.assert_array_equal(values, weights[path])
-
-
 def test_dropout_makes_a_difference_to_these_runs(uninterrupted, shards, tmp_path):
     train(tmp_path, shards, train_steps=2, dropout=0.0)
     assert losses_of(tmp_path)[2] != uninterrupted[0][2]
@@ -303,9 +295,3 @@ def test_a_training_draws_a_bar_on_a_terminal_only_if_asked(
     monkeypatch.setattr("sys.stderr", terminal)
     train(tmp_path, shards, train_steps=1, show_progress=draws)
     assert ("1/1" in terminal.getvalue()) == draws
-
-
-def test_the_loss_falls(shards, tmp_path):
-    train(tmp_path, shards, train_steps=40, dropout=0.0, learning_rate=1e-2)
-    losses = losses_of(tmp_path)
-    assert losses[40] < losses[1] - 0.1

@@ -268,7 +268,6 @@ def cut(count):
     ("damage", "left"),
     [
         (cut(1), {1}),
-        (cut(5), {1}),
         (cut(30), {1}),
         (overwrite_last_event, {1}),
         (flip_length, None),

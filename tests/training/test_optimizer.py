@@ -175,10 +175,7 @@ def trained(base):
     return functools.cache(lambda dtype: Training(base, dtype))
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    ["float32", "float16", pytest.param("bfloat16", marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_branch_weights_move_on_the_simplex_until_they_are_frozen(trained, dtype):
     values, others = trained(dtype).values, trained(dtype).others
     for value in values:
@@ -187,15 +184,6 @@ def test_branch_weights_move_on_the_simplex_until_they_are_frozen(trained, dtype
     moved = [not np.allclose(b, a, atol=1e-6) for a, b in itertools.pairwise(values)]
     assert moved == [True, True, True, False, False]
     assert not any(np.array_equal(b, a) for a, b in itertools.pairwise(others))
-
-
-def test_branch_weights_with_a_rate_of_zero_never_change(base):
-    frozen = {"branch_learning_rate_constant": 0.0, "branch_weights_init": "uniform"}
-    step, model, _ = weighted_step(base, **frozen)
-    before = branch_values(model)
-    step(BATCH)
-    np.testing.assert_array_equal(branch_values(model), before)
-    np.testing.assert_allclose(before, 1 / np.shape(before)[-1])
 
 
 def test_branch_weights_have_the_papers_schedule(base):
@@ -222,7 +210,7 @@ def test_a_plain_transformer_has_one_learning_rate(base):
     assert list(rates) == ["learning_rate"]
 
 
-@pytest.mark.parametrize("step", [1, 2, 100, 3_999, 4_000, 4_001, 100_000, 300_000])
+@pytest.mark.parametrize("step", [1, 100, 4_000, 4_001, 300_000])
 @pytest.mark.parametrize(
     ("name", "hidden_size"), [("transformer_base", 512), ("transformer_big", 1024)]
 )

@@ -82,13 +82,20 @@ def test_passes_that_agree_have_the_loss_of_one():
 
 
 def test_without_dropout_the_update_is_that_of_one_pass():
+    """So is that of micro-batches, and of a step that XLA compiles."""
+    batch = {side: ids[:2] for side, ids in BATCH.items()}
     weights = []
-    for weight in (0.0, WEIGHT):
-        step, model = rdrop_step(dropout=0.0, weight=weight)
-        step(BATCH)
+    for options in (
+        {"weight": 0.0},
+        {"jit_compile": True},
+        {"micro_batches": 2},
+    ):
+        step, model = rdrop_step(dropout=0.0, **options)
+        step(batch)
         weights.append(model.get_weights())
-    for found, expected in zip(*weights, strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+    for expected, *others in zip(*weights, strict=True):
+        for found in others:
+            np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_the_passes_of_a_step_have_different_dropout():
@@ -105,32 +112,7 @@ def test_the_passes_of_a_step_have_different_dropout():
     assert float(results["target_tokens"]) == 12
 
 
-def test_the_divergence_lowers_itself():
-    """Train on the divergence almost alone: the passes come closer together."""
-    step, model = rdrop_step(dropout=0.5, weight=1000.0, learning_rate=0.1)
-
-    def distance():
-        logits = model(two_copies(BATCH), training=True).numpy()
-        p, q = np.split(softmax(logits), 2)
-        return np.mean((divergence(p, q) + divergence(q, p))[BATCH["targets"] != 0])
-
-    before = np.mean([distance() for _ in range(5)])
-    for _ in range(30):
-        step(BATCH)
-    assert np.mean([distance() for _ in range(5)]) < 0.5 * before
-
-
-def test_xla_and_several_steps_per_update_compute_it_too():
-    batch = {side: ids[:2] for side, ids in BATCH.items()}
-    losses = [
-        float(rdrop_step(0.0, micro_batches=n, jit_compile=n == 2)[0](batch)["loss"])
-        for n in (1, 2)
-    ]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-
-
-@pytest.mark.parametrize("jit_compile", [True, False])
-def test_the_second_pass_can_begin_later(jit_compile):
+def test_the_second_pass_can_begin_later():
     """Compare two updates with those of one pass, then of two."""
     expected, plain = rdrop_step(dropout=0.4, weight=0.0)
     losses = [float(expected(BATCH)["loss"])]
@@ -138,7 +120,7 @@ def test_the_second_pass_can_begin_later(jit_compile):
     for variable, value in zip(model.variables, plain.variables, strict=True):
         variable.assign(value)
     losses.append(float(twice(BATCH)["loss"]))
-    step, later = rdrop_step(dropout=0.4, rdrop_after_steps=1, jit_compile=jit_compile)
+    step, later = rdrop_step(dropout=0.4, rdrop_after_steps=1, jit_compile=True)
     assert [float(step(BATCH)["loss"]) for _ in range(2)] == pytest.approx(
         losses, rel=1e-5
     )
