@@ -96,15 +96,6 @@ def test_the_order_is_a_function_of_seed_and_epoch(shards):
     assert epoch_of(shards, seed=3, epoch=2) == expected
 
 
-def test_no_autotuning_delays_the_end_of_an_epoch(shards):
-    for batches in (
-        training_epoch(shards, PLAN, seed=1, epoch=0),
-        training_epoch(shards, PLAN, seed=1, epoch=0, num_replicas=2),
-        evaluation_batches(shards, PLAN),
-    ):
-        assert batches.options().autotune.enabled is False
-
-
 @pytest.mark.parametrize("other", [{"seed": 2}, {"epoch": 1}])
 def test_another_seed_or_epoch_shuffles_the_pairs_of_one_shard_differently(
     shards, other

@@ -140,6 +140,7 @@ def test_every_setting_reaches_the_vocabulary_or_is_recorded_under_its_name(tmp_
         shuffle_seed=7,
         character_coverage=0.985,
     )
+    # Some names are those of earlier versions.
     prepare(Numbers(), tmp_path, settings=settings)
     written = json.loads((tmp_path / "numbers.manifest.json").read_text())
     assert written["settings"] == {

@@ -13,7 +13,7 @@ import pytest
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.problem import PrepareSettings, ReversedProblem, Vocabulary
+from t2t_repro.data.problem import PrepareSettings, ReversedProblem
 from t2t_repro.errors import UserError
 from tests.data.test_prepare import SETTINGS, Digits, Numbers, contents
 from tests.support.file_limit import largest_file
@@ -50,19 +50,14 @@ def test_leftovers_of_a_killed_run_are_cleared(tmp_path):
     assert left == others
 
 
-TENSOR2TENSORS = [
-    *(f"digits-train-0000{number}-of-00004" for number in range(4)),
-    "digits-dev-00000-of-00001",
-    "digits-test-00000-of-00001",
-]
+TENSOR2TENSORS = [f"digits-train-0000{number}-of-00004" for number in range(4)]
 
 
 @pytest.mark.parametrize(
     "names",
     [
         [*TENSOR2TENSORS, "vocab.digits.8192.subwords"],
-        *([name] for name in TENSOR2TENSORS[-3:]),
-        ["digits.model"],
+        [TENSOR2TENSORS[0]],
         ["digits.inputs.model"],
         ["digits.symbols"],
         ["digits-dev.targets.txt"],
@@ -119,16 +114,6 @@ def test_a_file_that_another_program_makes_meanwhile_is_kept(tmp_path):
     assert contents(tmp_path) == {path.name: b"precious"}
 
 
-class LongDev(Digits):
-    """A problem whose dev text is longer than everything else."""
-
-    splits = ("train", "dev")
-
-    def pairs(self, split, tmp_dir):
-        for _ in range(1 if split == "train" else 9_000):
-            yield "1", "2"
-
-
 class LongTrain(Digits):
     """A problem whose training shards are longer than everything else."""
 
@@ -139,21 +124,12 @@ class LongTrain(Digits):
             yield "1", "2"
 
 
-class ManySymbols(Digits):
-    """A problem whose vocabulary is longer than everything else."""
-
-    vocabulary = Vocabulary(kind="symbols", symbols=tuple(map(str, range(9_000))))
-
-
 @pytest.mark.parametrize(
     ("problem", "size", "made_before"),
     [
-        (ManySymbols, 9_000, True),
-        (LongDev, 9_000, True),
-        (LongTrain, 9_000, False),
+        (LongTrain, 9_000, True),
         # The manifest is the only file of more than 500 bytes.
         (Digits, 500, False),
-        (Digits, 500, True),
     ],
 )
 def test_a_full_disk_is_one_line_and_leaves_nothing(

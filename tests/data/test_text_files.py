@@ -52,7 +52,7 @@ def test_a_file_with_the_line_ends_of_old_macs_is_refused(tmp_path, content):
         (b"\na\n\n", ["", "a", ""]),
         # A byte-order mark is left out at the start only.
         ("\ufeffa\n\ufeffb\n".encode(), ["a", "\ufeffb"]),
-        # Gzip is recognised by its content.
+        # Gzip is recognised by its content, whatever the file is called.
         (gzip.compress("ä\nb\n".encode(), mtime=0), ["ä", "b"]),
     ],
 )
@@ -64,10 +64,6 @@ def test_a_byte_order_mark_is_noticed(tmp_path):
     marked = written(tmp_path / "marked", "\ufeffa\n".encode())
     plain = written(tmp_path / "plain", b"a\n")
     assert (has_byte_order_mark(marked), has_byte_order_mark(plain)) == (True, False)
-
-
-def test_a_plain_file_called_gz_is_read(tmp_path):
-    assert list(read_lines(written(tmp_path / "a.gz", b"plain\n"))) == ["plain"]
 
 
 @pytest.mark.parametrize(
@@ -130,19 +126,17 @@ def test_a_stream_is_named_and_converted_in_a_pipe(tmp_path, content):
     assert re.search(r"`\.\.\. \| iconv -f \S+ -t UTF-8 \| t2t \.\.\.`", message)
 
 
-def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(UserError, match="No such file"):
-        list(read_lines(tmp_path / "none"))
-
-
-def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(UserError, match="directory"):
-        list(read_lines(tmp_path))
-
-
-def test_a_device_is_refused():
-    with pytest.raises(UserError, match="expected a regular file"):
-        list(read_lines(Path(os.devnull)))
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none", "No such file"),
+        (".", "directory"),
+        (os.devnull, "expected a regular file"),
+    ],
+)
+def test_what_is_no_file_is_refused(tmp_path, name, message):
+    with pytest.raises(UserError, match=message):
+        list(read_lines(tmp_path / name))
 
 
 def test_an_identity_depends_on_the_content_and_not_on_the_location(tmp_path):
@@ -154,7 +148,7 @@ def test_an_identity_depends_on_the_content_and_not_on_the_location(tmp_path):
 STREAMED = "\ufefföne\r\ntwo\u2028three\n\n  four  \nlast 🙂".encode()
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_stream_has_the_lines_of_the_same_file(tmp_path, size, pack):
     content = pack(STREAMED)
@@ -171,10 +165,6 @@ def test_a_line_of_a_stream_does_not_wait_for_the_next_block(block, line):
         raise AssertionError("The first line was already complete.")
 
     assert next(stream_lines(blocks(), "the pipe")) == line
-
-
-def test_an_empty_stream_has_no_lines():
-    assert list(stream_lines([], "the pipe")) == []
 
 
 @pytest.mark.parametrize(

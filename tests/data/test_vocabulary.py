@@ -136,11 +136,6 @@ def test_inputs_beside_symbols_may_have_the_users_model(sentencepiece_calls):
     assert sentencepiece_calls.calls == []
 
 
-def test_vocabularies_of_no_text_are_learned_from_nothing(sentencepiece_calls):
-    learn_tokenizers(Pairs(train=[]), SETTINGS, None)
-    assert [lines_of(call) for call in sentencepiece_calls.calls] == [[], []]
-
-
 def test_text_is_sampled_up_to_a_limit(sentencepiece_calls, monkeypatch):
     monkeypatch.setattr(vocabulary, "MAX_TRAINING_PAIRS", 3)
     learn_tokenizers(Pairs(), SETTINGS, None)

@@ -31,10 +31,6 @@ def test_given_splits_are_read_unchanged(tmp_path):
     assert list(problem.pairs("dev", None)) == numbered(2)
 
 
-def test_the_number_of_pairs_is_known_before_they_are_read(tmp_path):
-    assert text_pairs(train=files(tmp_path, numbered(7))).num_pairs("train") == 7
-
-
 @pytest.mark.parametrize("with_dev", [True, False])
 def test_equal_sources_and_targets_are_reported(tmp_path, caplog, with_dev):
     copies = files(tmp_path, [(f"line {n}", f"line {n}") for n in range(40)], "copies")
@@ -66,15 +62,6 @@ def test_a_held_out_source_is_not_trained_on(tmp_path):
     train = {source for source, _ in problem.pairs("train", None)}
     assert len(dev) == 3
     assert dev & train == set()
-
-
-def test_a_pair_with_an_empty_side_is_never_held_out(tmp_path):
-    pairs = [*numbered(40), *((f"alone {n}", "") for n in range(360))]
-    problem = text_pairs(train=files(tmp_path, pairs))
-    dev = list(problem.pairs("dev", None))
-    assert len(dev) == 2
-    assert all(target for _, target in dev)
-    assert len(list(problem.pairs("train", None))) == 398
 
 
 def test_the_check_finds_an_error_in_any_split(tmp_path):
@@ -129,13 +116,6 @@ def test_lists_in_memory_are_read_unchanged():
     assert list(problem.pairs("train", None)) == [("a", "c"), ("b", "d")]
     assert list(problem.pairs("dev", None)) == [("e", "f")]
     assert list(problem.pairs("test", None)) == [("g", "h")]
-
-
-def test_lists_without_dev_hold_some_sources_out():
-    sources_, targets = zip(*numbered(40), strict=True)
-    problem = from_lists(sources_, targets)
-    assert len(list(problem.pairs("dev", None))) == 2
-    assert len(list(problem.pairs("train", None))) == 38
 
 
 def test_lists_of_different_lengths_are_refused():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
@@ -19,11 +18,6 @@ def base() -> HParams:
 def test_no_model_value_has_a_default():
     with pytest.raises(TypeError, match="hidden_size"):
         HParams()  # type: ignore[call-arg]
-
-
-def test_values_cannot_be_assigned(base):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        base.hidden_size = 4
 
 
 def test_parsed_values_have_their_fields_types(base):
@@ -47,10 +41,6 @@ def test_parsed_values_have_their_fields_types(base):
 def test_a_truth_value_is_written_as_a_word_or_a_digit(base, text, value):
     name = "shared_embedding_and_softmax_weights"
     assert getattr(base.parse(f"{name}={text}"), name) is value
-
-
-def test_parsing_nothing_changes_nothing(base):
-    assert base.parse("") == base
 
 
 @pytest.mark.parametrize(
@@ -188,11 +178,6 @@ def test_an_override_without_effect_is_refused(base, text, reason):
 
 def test_a_value_without_effect_is_fine_unless_it_is_overridden(base):
     assert base.parse("learning_rate_schedule=rsqrt_decay").learning_rate_constant == 1
-
-
-def test_both_sequence_strings_together_make_pre_norm(base):
-    hparams = base.parse("layer_preprocess_sequence=n,layer_postprocess_sequence=da")
-    assert hparams.layer_postprocess_sequence == "da"
 
 
 def test_a_whole_number_given_in_code_becomes_its_fields_number(base):

@@ -6,51 +6,6 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 
-def test_manifests_keep_the_old_names_of_renamed_settings():
-    settings = PrepareSettings(
-        vocab_size=300,
-        model_type="unigram",
-        shared_vocabulary=False,
-        max_pair_length=41,
-        max_length_ratio=2.5,
-        drop_duplicates=True,
-        num_shards=4,
-        shuffle_seed=7,
-        character_coverage=0.985,
-        source_model="a.model",
-        target_model="b.model",
-    )
-    assert list(settings.recorded().items()) == [
-        ("vocab_size", 300),
-        ("model_type", "unigram"),
-        ("shared_vocabulary", False),
-        ("max_length", 41),
-        ("max_length_ratio", 2.5),
-        ("drop_duplicates", True),
-        ("num_shards", 4),
-        ("seed", 7),
-        ("character_coverage", 0.985),
-    ]
-
-
-def test_settings_of_sampled_subwords_are_recorded_if_they_are_not_the_defaults():
-    settings = PrepareSettings(subword_copies=3, subword_sampling=0.25)
-    recorded = settings.recorded()
-    assert recorded == PrepareSettings().recorded() | {
-        "subword_copies": 3,
-        "subword_sampling": 0.25,
-    }
-    values = {name: PrepareSettings.value_in(recorded, name) for name in recorded}
-    assert (values["subword_copies"], values["subword_sampling"]) == (3, 0.25)
-
-
-def test_a_manifest_without_sampled_subwords_has_their_defaults():
-    earlier = PrepareSettings().recorded()
-    assert not {"subword_copies", "subword_sampling"} & set(earlier)
-    assert PrepareSettings.value_in(earlier, "subword_copies") == 1
-    assert PrepareSettings.value_in(earlier, "subword_sampling") == 0
-
-
 def test_copies_that_would_be_equal_are_refused():
     with pytest.raises(UsageError, match="subword_copies=3 with subword_sampling=0, "):
         PrepareSettings(subword_copies=3)

@@ -44,16 +44,6 @@ def test_the_operations_run_inside_a_dataset(tokenizer):
     assert ids.to_list() == [tokenizer.encode("1 2"), tokenizer.encode("3 1")]
 
 
-def test_ids_are_int32(tokenizer):
-    assert tokenizer.in_graph().encode(["1"]).dtype == tf.int32
-
-
-def test_decoding_ignores_ids_after_the_end_of_sentence(tokenizer):
-    ids = tokenizer.encode("1 2")
-    rows = tf.constant([[*ids, 1, *ids], [0, 1, *ids, 0, 0][: len(ids) * 2 + 1]])
-    assert tokenizer.in_graph().decode(rows).numpy().tolist() == [b"1 2", b""]
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -33,11 +33,6 @@ def test_the_graph_decodes_to_the_same_text():
     assert [text.decode() for text in texts.numpy()] == expected
 
 
-def test_a_saved_vocabulary_gives_the_same_ids(tmp_path):
-    SymbolTokenizer(DIGITS).save(tmp_path / "digits.symbols")
-    assert load_tokenizer(tmp_path / "digits.symbols").encode("7 3") == [10, 6]
-
-
 @pytest.mark.parametrize("symbols", [("a", "a"), ("a b",), ("",), ("<pad>",)])
 def test_ambiguous_symbols_are_refused(symbols):
     with pytest.raises(ValueError, match="Received"):
