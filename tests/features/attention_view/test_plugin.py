@@ -228,15 +228,6 @@ def test_a_document_comes_back_as_it_was_written(tab):
         assert tab.read("/document", **arguments) == document_of(0, step)
 
 
-def test_the_user_can_keep_fewer_steps(open_tab, logdir):
-    few = open_tab(
-        logdir, "--samples_per_plugin=attention=3", last=("attention/branches", 400)
-    )
-    (sentence,) = few.read("/list", run="weighted/eval")["sentences"]
-    assert len(sentence["steps"]) == 3
-    assert sentence["steps"][-1] == 400
-
-
 @pytest.mark.parametrize(
     ("request_", "code", "message"),
     [
@@ -289,47 +280,42 @@ TENSORS = summary_pb2.DATA_CLASS_TENSOR
 GOOD = pack_document(make_document(layers=1, heads=1, align_head=None))
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"", "it is not JSON"),
-        (b"{}", "it is not compressed"),
-        (GOOD[: len(GOOD) // 2], "it is not compressed"),
-        (GOOD[:60] + b"???" + GOOD[63:], "it is not compressed"),
-        (pack_document({"version": 2}), "it has version 2, expected version 1"),
-        (pack_document({"version": 1}), 'it has no "maps"'),
-        (pack_document([1]), "it is not a JSON object"),
-        (gzip.compress(b"[" * 200_000), "it is not JSON"),
-        (
-            gzip.compress(bytes(MAX_DOCUMENT_BYTES + 1)),
-            f"it is larger than {MAX_DOCUMENT_BYTES:,} bytes",
-        ),
-    ],
-    ids=range(9),
-)
-def test_a_damaged_document_gets_a_sentence(open_tab, tmp_path, content, reason):
-    write_tensor(tmp_path, "sentence_0", tf.constant([content]), BLOBS)
-    damaged = open_tab(tmp_path, last=("attention/sentence_0", 1))
-    assert damaged.read("/list", run=".")["sentences"][0]["title"] == "sentence_0"
-    found = damaged.error("/document", run=".", id="sentence_0", step=1)
-    assert found == (
-        422,
-        f'The attention of "sentence_0" at step 1 is damaged: {reason}.',
-    )
+DAMAGED = [
+    (b"", "it is not JSON"),
+    (b"{}", "it is not compressed"),
+    (GOOD[: len(GOOD) // 2], "it is not compressed"),
+    (GOOD[:60] + b"???" + GOOD[63:], "it is not compressed"),
+    (pack_document({"version": 2}), "it has version 2, expected version 1"),
+    (pack_document({"version": 1}), 'it has no "maps"'),
+    (pack_document([1]), "it is not a JSON object"),
+    (gzip.compress(b"[" * 200_000), "it is not JSON"),
+    (
+        gzip.compress(bytes(MAX_DOCUMENT_BYTES + 1)),
+        f"it is larger than {MAX_DOCUMENT_BYTES:,} bytes",
+    ),
+]
+
+
+def test_a_damaged_document_gets_a_sentence(open_tab, tmp_path):
+    for step, (content, _) in enumerate(DAMAGED):
+        write_tensor(tmp_path, "s", tf.constant([content]), BLOBS, step)
+    damaged = open_tab(tmp_path, last=("attention/s", len(DAMAGED) - 1))
+    assert damaged.read("/list", run=".")["sentences"][0]["title"] == "s"
+    for step, (_, reason) in enumerate(DAMAGED):
+        sentence = f'The attention of "s" at step {step} is damaged: {reason}.'
+        found = damaged.error("/document", run=".", id="s", step=step)
+        assert found == (422, sentence)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1]", b'{"version": 1}'])
-def test_damaged_branches_get_a_sentence(open_tab, tmp_path, content):
+def test_damaged_branches_get_a_sentence(tmp_path, content):
     write_tensor(tmp_path, "branches", tf.constant(content), TENSORS)
-    damaged = open_tab(tmp_path, last=("attention/branches", 1))
-    code, message = damaged.error("/branches", run=".")
+    code, message = Tab(python_ingester, tmp_path).error("/branches", run=".")
     assert code == 422
     assert message.startswith("The tensor of kappa and alpha at step 1 is damaged: ")
 
 
-@pytest.mark.parametrize(
-    "tensor", [tf.constant(b"x"), tf.constant(1.5), tf.constant([1, 2]), tf.zeros([0])]
-)
+@pytest.mark.parametrize("tensor", [tf.constant(b"x"), tf.zeros([0])])
 @pytest.mark.parametrize(("tag", "data_class"), [("s", BLOBS), ("branches", TENSORS)])
 def test_a_tensor_of_another_kind_is_no_traceback(tmp_path, tensor, tag, data_class):
     write_tensor(tmp_path, tag, tensor, data_class)

@@ -10,7 +10,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.ctranslate2 import ctranslate2_system, ctranslate2_translator
+from t2t_repro.features.ctranslate2 import ctranslate2_translator
 from t2t_repro.features.ctranslate2.ctranslate2_export import (
     COMPARED_SENTENCES,
     comparison_sentences,
@@ -222,41 +222,6 @@ def test_a_folder_without_an_export_or_a_damaged_one_is_refused(tmp_path):
 def test_a_digest_needs_a_checkpoint(tmp_path):
     with pytest.raises(UserError, match=r"cannot read .*model.index"):
         checkpoint_digest(str(tmp_path / "model"))
-
-
-@pytest.fixture
-def translators(monkeypatch):
-    return record(monkeypatch, ctranslate2_system, "CTranslate2Translator")
-
-
-def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
-    system = CTranslate2System(write_export(tmp_path / "export"))
-    assert (system.checkpoint, system.data_dir) == ("a path", None)
-    system.translator(HPARAMS)
-    call = translators.call
-    tokenizers = [call.pop(f"{side}_tokenizer") for side in ("source", "target")]
-    assert [t.symbols for t in tokenizers] == [DIGITS.symbols, LETTERS.symbols]
-    hparams = call.pop("hparams")
-    assert (hparams.beam_size, hparams.extra_length) == (3, 7)
-    assert call == {
-        "model_dir": tmp_path / "export",
-        "max_input_length": LONGEST,
-        "positions": 77,
-        "quantization": "int16",
-        "num_threads": None,
-        "problem": system.problem,
-    }
-
-
-def test_the_first_sentences_of_the_dev_text_are_compared(monkeypatch):
-    from t2t_repro.data.prepared import PreparedData
-
-    lines = [str(number) for number in range(COMPARED_SENTENCES + 5)]
-    texts = {"dev": (lines, ["no source"])}
-    prepared = SimpleNamespace(raw_text=lambda split: texts[split])
-    loaded = record(monkeypatch, PreparedData, "load", prepared)
-    assert comparison_sentences("the data", "the problem") == lines[:COMPARED_SENTENCES]
-    assert [*loaded.call.values()][-2:] == ["the data", "the problem"]
 
 
 def test_without_dev_text_sentences_of_the_grammar_are_compared(tmp_path):

@@ -58,23 +58,6 @@ def translator(hparams=HPARAMS, **options):
     )
 
 
-def test_the_search_has_the_settings_and_the_limit_of_the_source(package):
-    translator().translate(["1 2 3"])
-    ((sources, options),) = package.engine.calls
-    assert sources == [["1", "2", "3", "</s>"]]
-    assert options == {
-        "asynchronous": True,
-        "beam_size": 3,
-        "num_hypotheses": 3,
-        "length_penalty": 0.9,
-        "max_input_length": 0,
-        "max_decoding_length": 4 + 5,
-        "min_decoding_length": 0,
-        "return_end_token": True,
-        "return_scores": True,
-    }
-
-
 def test_a_batch_has_sources_of_one_length_and_at_most_its_tokens(package):
     translator(HPARAMS.replace(batch_size=1)).translate(["1 2 3"])
     assert len(package.engine.calls) == 1
@@ -137,21 +120,6 @@ def test_hypotheses_without_an_end_count_only_if_there_are_no_others(package):
     (found,) = made.translate(["1"])
     assert [hypothesis.text for hypothesis in found] == ["a a", "b c"]
     assert found[0].ids == (3, 3)
-
-
-def test_the_model_is_loaded_with_its_format_and_the_threads(package, monkeypatch):
-    monkeypatch.setattr(ctranslate2_translator, "available_cores", lambda: 7)
-    translator()
-    assert package.engine.options["inter_threads"] == 7
-    translator(num_threads=3, quantization="int16")
-    engine = package.engine
-    assert engine.args == ("folder",)
-    assert engine.options == {
-        "compute_type": "int16",
-        "inter_threads": 3,
-        "intra_threads": 1,
-        "max_queued_batches": -1,
-    }
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_the_leaves_of_the_words_are_those_of_their_kinds_in_order(model, leaves
 
 @pytest.mark.parametrize(
     ("beam_size", "how"),
-    [(2, {"static": True}), (2, {"in_graph": True}), (2, {}), (5, {})],
+    [(2, {"static": True}), (2, {"in_graph": True}), (5, {})],
 )
 def test_a_beam_holds_the_beginnings_of_trees_alone(model, beam_size, how):
     for sentence, found in enumerate(search(model, beam_size, **how)):
@@ -136,7 +136,7 @@ def test_a_beam_holds_the_beginnings_of_trees_alone(model, beam_size, how):
 
 
 def test_greedy_search_takes_the_best_token_that_leads_to_a_tree(model):
-    for sentence, found in enumerate(search(model, 1, in_graph=True)):
+    for sentence, found in enumerate(search(model, 1)):
         tokens = []
         while EOS_ID not in tokens:
             log_probs = model.log_probs(sentence, tokens)
@@ -164,10 +164,7 @@ def lists_with_cost(model, sentence, beam_size, word_cost, rule, limit):
     return search_with_lists(model, sentence, limit, 0.6, beam_size, rule, cost=cost)
 
 
-@pytest.mark.parametrize(
-    ("beam_size", "how"),
-    [(2, {"static": True}), (2, {"in_graph": True}), (3, {})],
-)
+@pytest.mark.parametrize(("beam_size", "how"), [(2, {"static": True}), (3, {})])
 def test_a_beam_ranks_by_the_words_that_lack_a_leaf(model, beam_size, how):
     without = search(model, beam_size)
     with_cost = search(model, beam_size, word_cost=1.7, **how)
@@ -194,9 +191,8 @@ def test_a_search_goes_on_while_any_hypothesis_can_become_the_best():
     assert found[0][1] == best
 
 
-@pytest.mark.parametrize("word_cost", [1.7, 1e4])
-def test_the_cost_of_words_changes_no_score_of_a_whole_tree(model, wide, word_cost):
-    with_cost = search(model, 150, word_cost=word_cost)
+def test_the_cost_of_words_changes_no_score_of_a_whole_tree(model, wide):
+    with_cost = search(model, 150, word_cost=1e4)
     for found, expected in zip(with_cost, wide, strict=True):
         assert_same(found, expected)
 
@@ -206,8 +202,7 @@ def test_only_words_of_a_grammar_have_a_cost(model):
         search(model, 2, word_cost=1.7, constraints=None)
 
 
-@pytest.mark.parametrize("static", [False, True])
-def test_trees_that_are_cut_are_sorted_by_score_and_not_by_rank(model, static):
+def test_trees_that_are_cut_are_sorted_by_score_and_not_by_rank(model):
     # Too late for a whole tree: after an opening token, two more tokens are left.
     forced = [OPENS_A, 6]
 
@@ -223,7 +218,6 @@ def test_trees_that_are_cut_are_sorted_by_score_and_not_by_rank(model, static):
             3,
             0.6,
             3,
-            static_shapes=static,
             constraints=Constraints(grammar=GRAMMAR),
             word_cost=1.7,
         ),

@@ -106,8 +106,8 @@ def test_a_parsing_problem_has_no_reverse():
 
 
 def test_the_synthetic_trees_have_the_words_of_the_synthetic_sentences():
-    parsing = catalogue.problem("parsing_synthetic").pairs("dev", None)
-    translation = catalogue.problem("translate_ende_synthetic").pairs("dev", None)
+    parsing = catalogue.problem("parsing_synthetic").pairs("train", None)
+    translation = catalogue.problem("translate_ende_synthetic").pairs("train", None)
     for _ in range(200):
         source, tree = next(parsing)
         english, _ = next(translation)

@@ -214,10 +214,11 @@ def test_table_1_is_measured(monkeypatch, capsys):
         for kind in layer_complexity.SEQUENCE_LAYERS
     ]
     monkeypatch.setattr(layer_complexity, "SEQUENCE_LAYERS", small)
-    assert main(["reproduce", "table1/recurrent"]) == 0
+    assert main(["reproduce", "table1/self_attention"]) == 0
     printed = capsys.readouterr().out
-    orders, counts = [x for x in printed.splitlines() if x.startswith("recurrent ")]
-    assert "O(n d^2)" in orders
+    orders, counts = [x for x in printed.splitlines() if x.startswith("self_att")]
+    assert "O(n^2 d)" in orders
+    assert "nan" not in orders
     assert "n 8-16; d 4-8" in counts
 
 

@@ -23,8 +23,10 @@ SENTENCES = ["1 2 3", "", "7", "0 1 2 3 4 5 6 7", "3 1 4 1 5 2 6 5 3 5 0 7 7 3"]
 @pytest.fixture(scope="module")
 def models():
     return [
-        tiny_transformer(seed=12, norm="pre", num_encoder_layers=1),
-        tiny_transformer(seed=5, norm="pre", num_decoder_layers=1),
+        tiny_transformer(
+            seed=seed, norm="pre", num_encoder_layers=1, num_decoder_layers=1
+        )
+        for seed in (12, 5)
     ]
 
 
@@ -39,22 +41,16 @@ def signatures(served):
     return exported_functions(served)
 
 
-def translations(model):
-    found = Translator(model, DIGITS, DIGITS, HPARAMS, LONGEST).translate(SENTENCES)
-    return [best[0] for best in found]
-
-
 def test_translations_are_those_of_the_ensemble_in_memory(models, signatures):
     found = signatures["serving_default"](tf.constant(SENTENCES))
-    expected = translations(Ensemble(models))
+    translator = Translator(Ensemble(models), DIGITS, DIGITS, HPARAMS, LONGEST)
+    expected = [best[0] for best in translator.translate(SENTENCES)]
     assert [text.decode() for text in found["outputs"].numpy()] == [
         hypothesis.text for hypothesis in expected
     ]
     np.testing.assert_allclose(
         found["scores"], [hypothesis.score for hypothesis in expected], atol=1e-4
     )
-    for member in models:
-        assert translations(member) != expected
 
 
 def test_it_serves_all_but_attention(signatures):

@@ -59,16 +59,9 @@ def as_text(strings):
 
 def test_served_translations_are_those_of_the_model_in_memory(signatures, expected):
     found = signatures["serving_default"](tf.constant(SENTENCES))
-    assert as_text(found["outputs"]) == [best[0].text for best in expected]
-
-
-def test_these_translations_differ_from_each_other(expected):
     texts = [best[0].text for best in expected]
+    assert as_text(found["outputs"]) == texts
     assert len(set(texts)) >= len(SENTENCES) - 2
-
-
-def test_served_scores_are_those_of_the_model_in_memory(signatures, expected):
-    found = signatures["serving_default"](tf.constant(SENTENCES))
     scores = [best[0].score for best in expected]
     np.testing.assert_allclose(found["scores"], scores, atol=1e-5)
 

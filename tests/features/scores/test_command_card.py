@@ -49,15 +49,16 @@ def test_words_are_counted_in_the_training_text_and_the_page_has_a_title(carded)
     assert f"Score card: text_pairs, test, {report['checkpoint']}</title>" in page
 
 
-def test_language_tokenizer_and_data_are_those_of_the_flags(trained, tmp_path):
+def test_language_tokenizer_and_data_are_those_of_the_flags(trained, tmp_path, capsys):
+    (tmp_path / "text_pairs.manifest.json").write_text("{")  # prepared data, damaged
     flags = ["--card", "json", "--card_language", "fr", "--bleu_tokenizer", "intl"]
-    for flag in ("source", "reference"):
-        text = trained.text["test", flag.replace("reference", "target")]
-        flags += [f"--{flag}", str(text)]
-    flags += ["--data_dir", str(tmp_path)]  # has no prepared data
+    for flag, side in (("source", "source"), ("reference", "target")):
+        flags += [f"--{flag}", str(trained.text["test", side])]
+    flags += ["--data_dir", str(tmp_path)]
     card = json.loads(printed_by(arguments(trained, *flags)))["card"]
     assert (card["language"], card["tokenizer"]) == ("fr", "intl")
     assert (card["length_of"], card["counted_in"]) == ("source", "the references")
+    assert "words are counted in the references: " in capsys.readouterr().err
 
 
 def test_translations_of_another_program_have_a_card(trained):
@@ -66,6 +67,10 @@ def test_translations_of_another_program_have_a_card(trained):
     card = json.loads(printed_by([*flags, "--card", "json"]))["card"]
     assert (card["counted_in"], card["length_of"]) == ("the references", "reference")
     assert card["language"] is card["faults"]["copies"] is None
+    lines = printed_by([*flags, "--card"]).splitlines()
+    assert lines[0].startswith("Score card: ")
+    assert lines[2] == "Scores"
+    assert "Words by frequency in the references" in lines
 
 
 def parsed(*flags):
@@ -89,21 +94,6 @@ def test_trees_have_no_score_card():
     check_problem(parsed("--card"), catalogue.problem("text_pairs"))
     with pytest.raises(UsageError, match="received a score card for problem parsing_"):
         check_problem(parsed("--card"), trees)
-
-
-def test_damaged_prepared_data_is_reported_and_the_card_is_made(
-    trained, tmp_path, capsys
-):
-    (tmp_path / "text_pairs.manifest.json").write_text("{")
-    source, target = (str(trained.text["test", s]) for s in ("source", "target"))
-    flags = ["--source", source, "--reference", target, "--data_dir", str(tmp_path)]
-    assert main(arguments(trained, *flags, "--card")) == 0
-    captured = capsys.readouterr()
-    assert "words are counted in the references: " in captured.err
-    lines = captured.out.splitlines()
-    assert lines[0].startswith("Score card: text_pairs, ")
-    assert lines[2] == "Scores"
-    assert "Words by frequency in the references" in lines
 
 
 @pytest.mark.parametrize(

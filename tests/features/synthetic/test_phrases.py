@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import pytest
@@ -22,6 +23,7 @@ def test_pronoun_has_the_gender_of_the_german_noun(noun, pronoun):
     assert pronouns.anaphor(phrase, Case.ACCUSATIVE).german == pronoun
 
 
+@functools.cache
 def noun_phrases(traits: Trait) -> set[str]:
     """Return the English noun phrases of determiner, perhaps an adjective, and noun."""
     found = set()

@@ -25,13 +25,13 @@ from t2t_repro.features.synthetic.word_traits import Draw
 
 @functools.cache
 def sample() -> tuple[SyntheticSentence, ...]:
-    return tuple(sentences("train", 8_000))
+    return tuple(sentences("train", 2_000))
 
 
 def test_pairs_do_not_depend_on_the_hash_seed():
     program = (
         "from t2t_repro.features.synthetic.synthetic_corpus import sentences\n"
-        "print(list(sentences('dev', 50)))"
+        "print(list(sentences('train', 20)))"
     )
     outputs = {
         subprocess.run(
@@ -46,13 +46,13 @@ def test_pairs_do_not_depend_on_the_hash_seed():
 
 
 def test_a_longer_request_begins_with_the_shorter_one():
-    short, long = list(sentences("dev", 20)), list(sentences("dev", 40))
-    assert long[:20] == short
+    short, long = list(sentences("dev", 3)), list(sentences("dev", 6))
+    assert long[:3] == short
 
 
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
 def test_every_sentence_belongs_to_its_split_and_comes_once(split):
-    texts = [sentence.english for sentence in sentences(split, 100)]
+    texts = [sentence.english for sentence in sentences(split, 20)]
     assert {split_of(text) for text in texts} == {split}
     assert len(set(texts)) == len(texts)
 
@@ -124,13 +124,13 @@ def test_an_english_sentence_has_one_translation_and_one_tree():
     """A choice that does not change the English text must not change anything."""
     places = random.Random(0)
     unchanged = 0
-    for seed in map(str, range(6_000)):
+    for seed in map(str, range(1_500)):
         sentence = draw_sentence(Draw(seed))
         changed = draw_sentence(ChangedDraw(seed, places.randrange(1, 30)))
         if changed.english == sentence.english:
             unchanged += 1
             assert changed == sentence
-    assert unchanged > 1_500
+    assert unchanged > 300
 
 
 def treebank_tokens(text: str) -> list[str]:
@@ -171,7 +171,7 @@ def relative_depth(tree: str) -> int:
 def test_relative_clauses_are_nested_to_each_depth_up_to_three_and_no_deeper():
     depths = Counter(relative_depth(sentence.tree) for sentence in sample())
     assert set(depths) == {0, 1, 2, 3}
-    assert min(depths.values()) >= 20
+    assert min(depths.values()) >= 5
 
 
 PHENOMENA = {
@@ -217,4 +217,4 @@ PHENOMENA = {
 def test_phenomenon_occurs_often_enough_to_be_learnt(phenomenon):
     pattern = re.compile(PHENOMENA[phenomenon])
     found = sum(bool(pattern.search(sentence.german)) for sentence in sample())
-    assert found >= 16, f"{phenomenon}: {found} of {len(sample())}"
+    assert found >= 8, f"{phenomenon}: {found} of {len(sample())}"
