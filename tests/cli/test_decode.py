@@ -109,16 +109,6 @@ def test_an_over_long_line_is_reported_and_not_lost(trained, expected, source, c
     assert len(expected[6]) > len(expected[0])
 
 
-def test_tabs_separate_hypotheses_and_scores(trained, expected, source):
-    lines = translated(trained, source, return_beams="true", write_beam_scores="true")
-    for line, best in zip(lines, expected, strict=True):
-        cells = line.split("\t")
-        scores = [float(score) for score in cells[1::2]]
-        assert cells[0] == best
-        assert len(cells) == (4 if best else 2)
-        assert scores == sorted(scores, reverse=True)
-
-
 def test_tabs_inside_one_of_several_hypotheses_become_spaces():
     hypotheses = [Hypothesis("a\tb\nc\u2028d", -1.0), Hypothesis("e", -2.00004)]
     hparams = DecodeHParams(return_beams=True, write_beam_scores=True)

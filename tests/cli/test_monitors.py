@@ -10,7 +10,6 @@ import pytest
 
 from t2t_repro import registry
 from t2t_repro.cli.main import main
-from tests.support.trained_system import train_arguments, write_text
 
 
 @pytest.fixture
@@ -47,16 +46,16 @@ def package(tmp_path):
 
 
 def test_a_package_receives_every_line_of_metrics_and_adds_its_own(
-    package, tmp_path, eager
+    package, trained, tmp_path, eager
 ):
     folder, received = package
-    arguments = train_arguments(write_text(tmp_path), tmp_path / "d", tmp_path / "run")
-    how_often = ["--log_step_count_steps", "2", "--local_eval_frequency", "4"]
-    flags = [*arguments, *how_often, "--eval_sentences", "0", "--no_final_score"]
-    command = ["train", *flags, "--train_steps", "4", "--t2t_usr_dir", str(folder)]
-    assert main(command) == 0
+    arguments = [*trained.arguments[:-1], str(tmp_path / "run")]
+    how_often = ["--log_step_count_steps", "1", "--local_eval_frequency", "2"]
+    quick = ["--eval_sentences", "0", "--attention_samples", "0", "--no_final_score"]
+    flags = [*arguments, *how_often, *quick, "--t2t_usr_dir", str(folder)]
+    assert main(["train", *flags, "--train_steps", "2"]) == 0
     start, *lines = map(json.loads, received.read_text().splitlines())
-    assert start == ["start", 4, "text_pairs"]
+    assert start == ["start", 2, "text_pairs"]
     written = [
         json.loads(line)
         for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
@@ -65,4 +64,4 @@ def test_a_package_receives_every_line_of_metrics_and_adds_its_own(
     for (_, _, metrics), line in zip(lines, written, strict=True):
         assert metrics == {name: line[name] for name in metrics}
     evaluated = {x["step"]: x for x in written if x["split"] == "eval"}
-    assert evaluated[4]["weights"] > 10
+    assert evaluated[2]["weights"] > 10

@@ -162,8 +162,15 @@ def test_an_export_searches_as_the_problem_prefers_and_reports_raw_output(
     record(monkeypatch, saved_model_export, "export_saved_model")
     system.problem = problem
     system.export("folder", max_source_tokens=777)
-    assert served.call["hparams"] == DecodeHParams(**problem.decode_defaults)
-    assert served.call["max_source_tokens"] == 777
+    assert served.call == {
+        "model": "model",
+        "source_tokenizer": DIGITS,
+        "target_tokenizer": LETTERS,
+        "hparams": DecodeHParams(**problem.decode_defaults),
+        "max_input_length": LONGEST,
+        "problem": problem,
+        "max_source_tokens": 777,
+    }
     assert ("raw output" in caplog.text) == is_warned
     assert ("`normalize_source`" in caplog.text) == is_warned
 

@@ -172,7 +172,7 @@ def test_a_file_without_pairs_is_answered_before_it_is_scored(
 
 
 def test_the_model_is_averaged_and_exported(walkthrough, monkeypatch):
-    """test_export.py loads an export; tracing one takes many seconds."""
+    """Nothing is traced, which takes many seconds."""
 
     def save(served, folder, signatures):
         (Path(folder) / "saved_model.pb").write_bytes(b"")
