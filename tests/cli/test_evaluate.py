@@ -30,28 +30,19 @@ def on_test(trained, tmp_path_factory):
     return json.loads(printed), path
 
 
-def test_standard_output_is_one_object_with_every_score(on_test):
-    scores, _ = on_test
+def test_the_report_has_every_score_and_names_what_it_scores(trained, on_test):
+    scores, path = on_test
     for name in ("bleu", "bleu_lowercase", "chrf"):
         assert 0 <= scores[name]["value"] <= 100
         assert "version:" in scores[name]["signature"]
     assert scores["length_ratio"] > 0
-
-
-def test_the_report_names_what_it_scores(trained, on_test):
-    scores, _ = on_test
-    count = len(trained.text["test", "source"].read_text().splitlines())
-    assert scores["sentences"] == count
-    assert (scores["problem"], scores["data"]) == ("text_pairs", "test")
-    assert scores["checkpoint"].endswith("model.ckpt-60")
-    assert scores["decode_hparams"]["beam_size"] == 1
-
-
-def test_bleu_is_that_of_sacrebleu_for_the_written_translations(trained, on_test):
-    scores, path = on_test
     references = trained.text["test", "target"].read_text().splitlines()
     expected = sacrebleu.corpus_bleu(path.read_text().splitlines(), [references])
     assert scores["bleu"]["value"] == pytest.approx(expected.score)
+    assert scores["sentences"] == len(references)
+    assert (scores["problem"], scores["data"]) == ("text_pairs", "test")
+    assert scores["checkpoint"].endswith("model.ckpt-60")
+    assert scores["decode_hparams"]["beam_size"] == 1
 
 
 def test_written_translations_are_those_of_decode(trained, on_test):

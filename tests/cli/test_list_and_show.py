@@ -84,11 +84,6 @@ def test_an_unknown_attention_is_answered_with_where_they_are_listed(capsys):
     assert "`t2t list attentions`" in answer
 
 
-def test_list_of_an_unknown_kind_exits_with_usage(capsys):
-    assert main(["list", "hparam"]) == 2
-    assert "invalid choice: 'hparam'" in capsys.readouterr().err
-
-
 def test_show_prints_value_unit_origin_and_meaning(capsys):
     main(["show", "transformer_big"])
     lines = capsys.readouterr().out.splitlines()
@@ -144,6 +139,7 @@ def test_show_explains_problems_models_and_sets(name, expected, capsys):
         (["show"], "the following arguments are required: NAME"),
         (["show", "x", "--dif", "y"], "unknown flag '--dif'.\nDid you mean --diff"),
         (["train", "--no-xla"], "unknown flag '--no-xla'.\nDid you mean --xla or"),
+        (["list", "hparam"], "invalid choice: 'hparam'"),
         (["list", "models", "two"], "unexpected argument 'two'"),
         (["--bad"], "unrecognized arguments: --bad"),
     ],

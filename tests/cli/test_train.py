@@ -176,8 +176,6 @@ def test_a_mistyped_problem_is_named_before_a_missing_flag(capsys):
     [
         ("--train_steps", "0"),
         ("--train_steps", "many"),
-        ("--log_step_count_steps", "0"),
-        ("--local_eval_frequency", "0"),
         ("--keep_checkpoint_max", "0"),
         ("--random_seed", str(2**32)),
         ("--cpu_replicas", "-1"),

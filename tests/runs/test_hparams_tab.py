@@ -72,23 +72,19 @@ def rows_of(table):
     return metrics, list(handler.run().session_groups)
 
 
-def test_runs_are_sorted_by_their_last_score(table):
-    _, rows = rows_of(table)
+def test_a_row_has_its_settings_by_type_its_last_score_and_its_status(table):
+    metrics, rows = rows_of(table)
+    assert {name.tag for name in metrics} == {"evaluation/bleu"}
     assert [row.name for row in rows] == ["runs/first", "runs/second"]
     assert [row.metric_values[0].value for row in rows] == [31.0, 25.0]
-
-
-def test_a_row_has_every_setting_by_type(table):
-    _, rows = rows_of(table)
+    assert [row.sessions[0].status for row in rows] == [
+        api_pb2.STATUS_SUCCESS,  # only of the complete run
+        api_pb2.STATUS_UNKNOWN,
+    ]
     values = rows[1].hparams
     assert values["learning_rate"].number_value == 0.5
     assert values["shared"].bool_value is True
     assert values["usr_dir"].string_value == "None"
-
-
-def test_only_the_scores_of_evaluations_are_columns(table):
-    metrics, _ = rows_of(table)
-    assert {name.tag for name in metrics} == {"evaluation/bleu"}
 
 
 def test_the_score_of_translations_comes_before_the_other_scores(tmp_path):
@@ -100,11 +96,3 @@ def test_the_score_of_translations_comes_before_the_other_scores(tmp_path):
     tags = [name.tag for name in metrics]
     assert tags[0] == "evaluation/bleu"
     assert len(tags) == len(scores)
-
-
-def test_only_a_complete_run_is_marked_as_successful(table):
-    _, rows = rows_of(table)
-    assert [row.sessions[0].status for row in rows] == [
-        api_pb2.STATUS_SUCCESS,
-        api_pb2.STATUS_UNKNOWN,
-    ]

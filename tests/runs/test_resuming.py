@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +13,7 @@ from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import folder_lock
 from t2t_repro.runs import TrainSettings, training, training_config
-from t2t_repro.runs.resuming import recorded_data_dir, resumed_settings
+from t2t_repro.runs.resuming import resumed_settings
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.text import SymbolTokenizer
@@ -548,16 +547,6 @@ def test_another_set_is_refused_before_the_runs_overrides_are_added_to_it(traine
         resumed_settings(run, trained.output_dir, other)
     same = resumed_settings(run, trained.output_dir, {"hparams_set": run.hparams_set})
     assert same == resumed_settings(run, trained.output_dir, {})
-
-
-def test_the_recorded_folder_of_the_data_must_exist(trained):
-    trained.train()
-    run = Run.load_existing(trained.output_dir)
-    with pytest.raises(UserError, match="data, recorded in"):
-        recorded_data_dir(run, trained.output_dir)
-    Path(run.data_dir).mkdir()
-    found = recorded_data_dir(run, trained.output_dir)
-    assert found == (trained.folder / "data").resolve()
 
 
 @pytest.fixture

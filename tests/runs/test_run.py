@@ -212,17 +212,6 @@ def test_the_given_package_comes_before_the_recorded_one(
     assert loaded.call == {"usr_dir": package}
 
 
-def test_a_recorded_package_needs_the_users_word(tmp_path):
-    package = tmp_path / "foreign"
-    package.mkdir()
-    run = make_run(usr_dir=str(package))
-    with pytest.raises(UserError, match=rf"{package}.* runs its code.\n.*t2t_usr_dir"):
-        run.package()
-    assert run.package(str(package)) == str(package)
-    with pytest.raises(UserError, match="t2t_usr_dir"):
-        run.package()  # an argument is consent for one call
-
-
 def test_a_package_that_this_process_has_imported_needs_no_further_word(tmp_path):
     package = tmp_path / "imported_by_this_process"
     package.mkdir()
@@ -232,11 +221,6 @@ def test_a_package_that_this_process_has_imported_needs_no_further_word(tmp_path
         assert make_run(usr_dir=str(package)).package() == str(package)
     finally:
         del sys.modules[package.name]
-
-
-def test_a_recorded_package_that_is_gone_is_named():
-    with pytest.raises(UserError, match="package /nowhere, which does not exist"):
-        make_run(usr_dir="/nowhere").package()
 
 
 SHARED = "shared_embedding_and_softmax_weights"

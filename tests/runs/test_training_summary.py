@@ -50,13 +50,23 @@ def test_the_summary_names_model_data_and_shapes(caplog):
     ]
 
 
-def test_one_shape_is_not_several(caplog):
-    found = summary(caplog, plan=BatchPlan((13,), (8,)))
-    assert found[-1] == "1 batch shape, rows x length: 8 x 13"
-
-
-def test_the_summary_warns_of_xla_only_if_it_is_used(caplog):
-    assert summary(caplog, jit_compile=True)[-1].endswith("; XLA compiles each once")
+@pytest.mark.parametrize(
+    ("jit_compile", "plan", "expected"),
+    [
+        (False, BatchPlan((13,), (8,)), "1 batch shape, rows x length: 8 x 13"),
+        (True, BatchPlan((13,), (8,)), "8 x 13; XLA compiles each once"),
+        (
+            False,
+            BatchPlan((40,), (3,), packed_length=50, packed_source_length=30),
+            "3 x 50 (of sources: 30)",
+        ),
+    ],
+)
+def test_shapes_are_counted_and_described(
+    caplog, monkeypatch, jit_compile, plan, expected
+):
+    monkeypatch.setattr(training_summary, "log_left_out", lambda *_: None)
+    assert summary(caplog, jit_compile, plan)[-1].endswith(expected)
 
 
 def test_pairs_left_out_are_counted_in_train_and_dev_if_there_are_any(caplog):
@@ -99,9 +109,3 @@ def test_damaged_data_is_reported_while_sources_are_counted(monkeypatch):
     data = SimpleNamespace(manifest=SimpleNamespace(splits={}), shards=str.upper)
     with pytest.raises(UserError, match="cannot read the prepared data"):
         training_summary.log_left_out(data, 40, plan)
-
-
-def test_the_shapes_say_that_sources_are_shorter(caplog, monkeypatch):
-    monkeypatch.setattr(training_summary, "log_left_out", lambda *_: None)
-    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=30)
-    assert summary(caplog, plan=plan)[-1].endswith("3 x 50 (of sources: 30)")

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.runs.warm_start import TakenRows, shared_pieces, warm_start
+from t2t_repro.runs.warm_start import TakenRows, warm_start
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.checkpoints import (
     model_variables,
-    read_values,
     write_checkpoint,
 )
 from tests.support.tiny_model import randomize
@@ -34,13 +33,6 @@ def saved(folder, **options) -> tuple[str, dict[str, np.ndarray]]:
 
 def started(path, model, here=DIGITS, there=DIGITS):
     return warm_start(model, path, (here, here), (there, there))
-
-
-def test_a_checkpoint_is_read_by_the_paths_of_its_weights(tmp_path):
-    path, values = saved(tmp_path)
-    found = read_values(path, "model")
-    assert found.keys() == values.keys()
-    assert all((found[name] == values[name]).all() for name in values)
 
 
 def test_every_weight_of_an_equal_model_is_taken_bit_by_bit(tmp_path):
@@ -85,11 +77,6 @@ def test_vocabularies_of_one_size_share_only_the_rows_of_equal_pieces(tmp_path):
     expected[4:6] = before[name][4:6]
     assert values_of(model)[name].tobytes() == expected.tobytes()
     assert len(result.taken) == len(values) - 1
-
-
-def test_pieces_are_matched_by_their_text():
-    pairs = shared_pieces(OTHERS, DIGITS)
-    assert pairs == [(0, 0), (1, 1), (2, 2), (5, 8), (7, 4)]
 
 
 def test_weights_of_other_shapes_and_missing_ones_stay_and_are_named(tmp_path):

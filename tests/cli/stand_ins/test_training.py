@@ -109,21 +109,41 @@ def test_train_scores_the_average_of_the_test_split(stage, training, capsys):
     ]
 
 
-def test_train_scores_dev_without_a_test_split(stage, training, capsys):
-    training.data.splits = ("train", "dev")
+@pytest.mark.parametrize(
+    ("splits", "start", "has_evaluate"),
+    [
+        (("train", "dev"), "scores: dev (7 sentences", True),
+        (("train",), "trained; no dev or test split to score", False),
+    ],
+)
+def test_train_scores_dev_without_a_test_split(
+    stage, training, capsys, splits, start, has_evaluate
+):
+    training.data.splits = splits
     train(stage)
     out = capsys.readouterr().out
-    assert out.startswith("scores: dev (7 sentences")
-    assert "--split dev" in out
+    assert out.startswith(start)
+    assert ("t2t evaluate" in out) == ("--split dev" in out) == has_evaluate
+    assert len(stage.reported.calls) == has_evaluate
 
 
-def test_train_scores_nothing_without_dev_and_test(stage, training, capsys):
-    training.data.splits = ("train",)
-    train(stage)
+@pytest.mark.parametrize(
+    ("given", "evaluate", "export"),
+    [
+        ("", "", ""),
+        # An export cannot draw samples.
+        ("beam_size=1,sampling_method=random", None, " --decode_hparams beam_size=1"),
+    ],
+)
+def test_the_next_commands_have_the_settings_that_they_read(
+    stage, training, capsys, given, evaluate, export
+):
+    train(stage, f"--decode_hparams={given}")
     out = capsys.readouterr().out
-    assert out.startswith("trained; no dev or test split to score")
-    assert "t2t evaluate" not in out
-    assert stage.reported.calls == []
+    evaluate = f" --decode_hparams {given}" if evaluate is None else evaluate
+    run = stage.folder / "new"
+    assert f"  t2t evaluate --output_dir {run}{evaluate}\n" in out
+    assert f"  t2t export --output_dir {run}{export} --export_dir" in out
 
 
 def test_the_next_commands_name_no_export_folder_that_export_refuses(
@@ -131,21 +151,6 @@ def test_the_next_commands_name_no_export_folder_that_export_refuses(
 ):
     assert train(stage, "--output_dir", str(stage.folder / "new [v1]")) == 0
     assert "--export_dir DIR\n" in capsys.readouterr().out
-
-
-def test_the_next_commands_leave_out_default_searches(stage, training, capsys):
-    train(stage, "--decode_hparams=")
-    out = capsys.readouterr().out
-    assert "  t2t evaluate --output_dir" in out
-    assert "--decode_hparams" not in out
-
-
-def test_the_next_commands_have_the_settings_that_they_read(stage, training, capsys):
-    train(stage, "--decode_hparams=beam_size=1,sampling_method=random")
-    out = capsys.readouterr().out
-    assert "--decode_hparams beam_size=1,sampling_method=random\n" in out
-    # An export cannot draw samples.
-    assert "--decode_hparams beam_size=1 --export_dir" in out
 
 
 @pytest.mark.parametrize(

@@ -431,12 +431,6 @@ def test_a_folder_without_a_run_is_answered_before_tensorflow_is_imported(
     assert imported == []
 
 
-def test_evaluate_writes_the_translations_on_request(stage, splits):
-    target = stage.folder / "target"
-    evaluate(stage, "--decode_to_file", str(target))
-    assert target.read_text() == "best test source\n"
-
-
 @pytest.mark.parametrize("repaired", [(), ("cut", "closed")])
 def test_evaluate_reports_repairs_if_there_are_any(stage, splits, capsys, repaired):
     stage.system.repaired = repaired
