@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 
 import pytest
 
-from t2t_repro.data import encoding, shard_writer
+from t2t_repro.data import shard_writer
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.problem import Problem, RepeatedPair, Vocabulary
 from t2t_repro.errors import UserError
@@ -48,13 +46,8 @@ class Numbers(Problem):
 @pytest.fixture(scope="module", autouse=True)
 def small_batches():
     with pytest.MonkeyPatch.context() as patch:
-        make_batches_small(patch.setattr)
+        patch.setattr(shard_writer, "_PAIRS_AT_A_TIME", 5)
         yield
-
-
-def make_batches_small(setattr_):
-    setattr_(shard_writer, "_PAIRS_AT_A_TIME", 5)
-    setattr_(encoding, "_ITEMS_BEFORE_WORKERS", 1)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -131,42 +124,21 @@ def test_a_file_that_replaces_one_of_a_killed_preparation_is_kept(
 _replace = os.replace
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from t2t_repro.data.prepare import prepare
-from tests.data import test_interrupted_preparation as tested
+def test_a_killed_preparation_is_done_again(tmp_path, undisturbed, caplog):
+    killed = tmp_path / "killed"
 
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
+    def kill():
+        """Keep what the process leaves if it ends here."""
+        shutil.copytree(tmp_path / "data", killed)
+        raise KeyboardInterrupt
 
-if __name__ == "__main__":
-    tested.make_batches_small(setattr)
-    prepare(tested.Numbers(("train", 73), kill), Path(sys.argv[1]), None,
-            tested.SETTINGS, num_workers=2)
-"""
-
-
-def test_a_killed_preparation_is_done_again_and_leaves_no_process(
-    tmp_path, undisturbed, caplog
-):
-    script = tmp_path / "killed.py"
-    script.write_text(KILLED)
-    root = Path(__file__).resolve().parents[2]
-    # The pipe closes when the last process that inherited it has ended.
-    ended = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "data")],
-        env={**os.environ, "PYTHONPATH": str(root)},
-        stdout=subprocess.PIPE,
-        timeout=300,
-        check=False,
-    )
-    assert ended.returncode == -signal.SIGKILL
-    left = contents(tmp_path / "data")
+    with contextlib.suppress(KeyboardInterrupt):
+        prepare(Numbers(("train", 73), kill), tmp_path / "data", None, SETTINGS)
+    left = contents(killed)
     left.pop("numbers.lock")
     assert left
     assert all(name.endswith(".incomplete") for name in left)
     caplog.set_level("INFO", "t2t_repro")
-    prepare(Numbers(), tmp_path / "data", None, SETTINGS)
+    prepare(Numbers(), killed, None, SETTINGS)
     assert "an earlier preparation was interrupted and is done again" in caplog.text
-    assert contents(tmp_path / "data") == undisturbed
+    assert contents(killed) == undisturbed

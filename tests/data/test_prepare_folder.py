@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from t2t_repro.data import prepare as prepare_module
+from t2t_repro.data import shard_writer
 from t2t_repro.data.prepare import open_or_prepare, prepare
-from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import PrepareSettings, ReversedProblem
 from t2t_repro.errors import UserError
 from tests.data.test_prepare import SETTINGS, Digits, Numbers, contents
@@ -147,48 +146,14 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
         assert contents(folder) == {"mine.txt": b"keep"}
 
 
-# Hold the lock as another `t2t datagen` does while it learns a vocabulary.
-OTHER_PROCESS = """
-import sys
-from t2t_repro.data.prepare import prepare
-from tests.data.test_prepare import Digits
-
-class Slow(Digits):
-    name = "digits"
-
-    def check(self, tmp_dir):
-        print("checking", flush=True)
-        sys.stdin.read()
-
-prepare(Slow(), sys.argv[1])
-"""
-
-
-@pytest.fixture
-def other_process(tmp_path) -> Iterator[subprocess.Popen]:
-    root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, "-c", OTHER_PROCESS, str(tmp_path / "data")]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=root, stdin=pipe, stdout=pipe) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"checking\n"
-        yield process
-        process.kill()
-
-
-def test_data_that_another_process_prepares_is_not_written_twice(
-    tmp_path, other_process
-):
-    folder = tmp_path / "data"
-    message = rf"another process \(pid {other_process.pid}\) is preparing data in "
-    with pytest.raises(UserError, match=f"{message}{folder}"):
-        prepare(Digits(), folder)
-    # A problem with other files can be prepared at the same time.
-    prepare(Numbers(), folder, settings=SETTINGS)
-    other_process.communicate()
-    assert other_process.returncode == 0
-    assert not [name for name in contents(folder) if name.endswith(".lock")]
-    assert PreparedData.load(folder, Digits()).splits == ("train", "dev", "test")
+def test_data_that_another_process_prepares_is_refused(tmp_path):
+    message = rf"another process \(pid {os.getpid()}\) is preparing data in {tmp_path}"
+    with shard_writer.locked_folder(tmp_path, "digits"):
+        with pytest.raises(UserError, match=message):
+            prepare(Digits(), tmp_path)
+        # A problem with other files can be prepared at the same time.
+        prepare(Numbers(), tmp_path, settings=SETTINGS)
+    assert not [name for name in contents(tmp_path) if name.endswith(".lock")]
 
 
 def test_data_that_another_process_has_just_finished_is_not_written_again(

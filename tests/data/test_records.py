@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 import tracemalloc
 
 import pytest
@@ -120,23 +118,3 @@ def test_a_file_that_is_shuffled_is_in_memory_once(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.2 * (tmp_path / "file").stat().st_size
-
-
-WITHOUT_RUNTIME = """
-import sys
-from pathlib import Path
-import tensorflow as tf
-from t2t_repro.data.records import record_writer
-with record_writer(Path(sys.argv[1])) as write:
-    write(b"1")
-    write(b"2")
-(cpu,) = tf.config.list_physical_devices("CPU")
-two = [tf.config.LogicalDeviceConfiguration()] * 2
-tf.config.set_logical_device_configuration(cpu, two)
-"""
-
-
-def test_the_cpu_can_be_split_into_replicas_after_writing(tmp_path):
-    command = [sys.executable, "-c", WITHOUT_RUNTIME, str(tmp_path / "shard")]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr

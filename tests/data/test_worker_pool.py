@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from t2t_repro.data.encoding import ordered_map
 from t2t_repro.errors import UserError
+from tests.support.waiting import until
 
 
 def square(number: int) -> tuple[int, int, bool]:
@@ -64,3 +69,40 @@ def broken(number: int) -> int:
 def test_an_error_of_the_function_is_raised(num_workers):
     with pytest.raises(ValueError, match="item 0"):
         list(ordered_map(broken, range(60), num_workers))
+
+
+def sleep_in_worker(number: int) -> int:
+    """Sleep longer than the test, in a worker, after saying so."""
+    if number >= 10:
+        Path(sys.argv[1], str(os.getpid())).touch()
+        time.sleep(600)
+    return number
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    program = (
+        "from t2t_repro.data.encoding import ordered_map\n"
+        "from tests.data.test_worker_pool import sleep_in_worker\n"
+        "list(ordered_map(sleep_in_worker, range(99), 2))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)])
+    try:
+        until(lambda: parent.poll() is not None or len([*tmp_path.iterdir()]) == 2)
+        workers = [int(path.name) for path in tmp_path.iterdir()]
+    finally:
+        parent.kill()
+        parent.wait()
+    assert len(workers) == 2
+    try:
+        until(lambda: not any(map(is_running, workers)))
+    finally:
+        for pid in filter(is_running, workers):
+            os.kill(pid, signal.SIGKILL)

@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
+from t2t_repro.data.records import record_writer
 from t2t_repro.runs.warm_start import warm_start
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.checkpoint_paths import all_checkpoints
@@ -284,6 +285,9 @@ def strategy_of(replicas: int) -> tf.distribute.Strategy:
 def main(folder: str, shard: str, *names: str) -> None:
     """Train the cases, and write their arrays to FOLDER/CASE.npz."""
     shards = Shards((shard,))
+    # The CPU can still be divided into replicas after preparing data.
+    with record_writer(Path(folder) / "written_before") as write:
+        write(b"record")
     make_strategy(max(CASES[name].replicas for name in names))
     for name in names:
         case = CASES[name]
