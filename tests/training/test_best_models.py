@@ -59,14 +59,6 @@ def test_the_models_with_the_highest_scores_are_kept(tmp_path):
         best_checkpoints(tmp_path, 4)
 
 
-def test_a_model_that_is_offered_again_replaces_itself(tmp_path):
-    model = Bigrams(0.0)
-    best = BestModels(tmp_path, model, keep=2)
-    for step in (2, 4, 6, 4, 6):
-        best.offer(step, SCORES[step])
-    assert steps_in(tmp_path) == [4, 6]
-
-
 def test_a_lower_score_of_the_same_step_does_not_replace_a_higher_one(tmp_path):
     """Training that went back to a checkpoint comes to a step again."""
     model = Bigrams(0.0)

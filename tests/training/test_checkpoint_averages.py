@@ -14,13 +14,6 @@ from tests.support.tiny_training import (
 )
 
 
-def test_an_average_that_a_killed_process_renamed_is_found(own_run, model):
-    average_checkpoints(model, own_run, all_checkpoints(own_run))
-    (own_run / "averaged").rename(own_run / "averaged.replaced")
-    restore(model_variables(model), find_checkpoint(own_run, "averaged"))
-    assert one_value(model) == 3.0
-
-
 def test_the_average_of_equal_checkpoints_has_exactly_their_weights(tmp_path):
     model = tiny_model()
     expected = weights_of(model)

@@ -98,12 +98,3 @@ def test_only_the_first_update_of_a_shape_counts_as_compilation(
         "compiling shape 2 of 2",
     ]
     assert trainer.train_step.experimental_get_tracing_count() == 1
-
-
-def test_nothing_is_shown_unless_progress_is_asked_for(
-    shards, tmp_path, caplog, capsys
-):
-    caplog.set_level("INFO", "t2t_repro")
-    tiny_trainer(tmp_path, shards, train_steps=2).train()
-    assert not [line for line in caplog.messages if "tracing" in line]
-    assert capsys.readouterr() == ("", "")

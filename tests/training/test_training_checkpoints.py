@@ -24,10 +24,6 @@ from tests.support.tiny_training import (
 )
 
 
-def test_nothing_is_restored_from_an_empty_folder(model, tmp_path):
-    assert checkpoints_of(model, tmp_path).restore_latest() is None
-
-
 def test_only_the_newest_are_kept(model, tmp_path):
     for step in (9, 10, 100):  # each by another process
         checkpoints_of(model, tmp_path, keep=2).save(step)
@@ -63,12 +59,6 @@ def test_checkpoints_by_time_all_stay(model, tmp_path):
     resumed.restore_latest()
     resumed.save(30)
     assert saved_steps(tmp_path) == [25, 30]
-
-
-def test_only_one_best_checkpoint_is_kept(model, tmp_path):
-    for step in (1, 2):
-        checkpoints_of(model, tmp_path).save_best(step, "bleu", float(step))
-    assert [step_of(path) for path in all_checkpoints(tmp_path / "best")] == [2]
 
 
 def test_the_score_of_the_best_is_kept_with_it(own_run, model):
