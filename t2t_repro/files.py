@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -55,7 +55,7 @@ def complete_name(name: str) -> str:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path) -> Generator[BinaryIO]:
     """Yield a new file that gets its name when the block ends.
 
     A process that is killed inside the block leaves it under its `incomplete_name`.
@@ -119,7 +119,7 @@ def open_no_link(path: Path, flags: int) -> int:
 
 
 @contextmanager
-def atomic_folder(folder: Path) -> Iterator[Path]:
+def atomic_folder(folder: Path) -> Generator[Path]:
     """Yield an empty folder that replaces `folder` when the block ends.
 
     Args:
@@ -180,7 +180,7 @@ def _replaced(folder: Path) -> Path:
 @contextmanager
 def full_disk_as_user_error(
     folder: Path, advice: Callable[[], str] | str
-) -> Iterator[None]:
+) -> Generator[None]:
     """Turn the error of a full disk, or of a limit, into a `UserError`.
 
     Other errors pass.
@@ -211,7 +211,7 @@ def full_disk_as_user_error(
 
 
 @contextmanager
-def folder_lock(folder: Path, name: str, doing: str) -> Iterator[None]:
+def folder_lock(folder: Path, name: str, doing: str) -> Generator[None]:
     """Keep other processes from the same work in a folder while the block runs.
 
     The kernel releases the lock when the process ends, however it ends, so the file of
@@ -358,7 +358,7 @@ def has_pattern(path: str | Path) -> bool:
 
 
 @contextmanager
-def without_pattern(checkpoint: str) -> Iterator[str]:
+def without_pattern(checkpoint: str) -> Generator[str]:
     """Yield a path of a checkpoint that TensorFlow does not read as a pattern.
 
     If it needs temporary links, they exist inside the block only.

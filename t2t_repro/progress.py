@@ -8,7 +8,7 @@ import itertools
 import logging
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _allowed = contextvars.ContextVar("bars_allowed", default=True)
 
 
 @contextlib.contextmanager
-def bars_allowed(allowed: bool) -> Iterator[None]:
+def bars_allowed(allowed: bool) -> Generator[None]:
     """Decide whether code inside the block may draw bars.
 
     This reaches code that has no argument for it, such as the user's own problem.
@@ -47,7 +47,7 @@ def may_draw_bars() -> bool:
 
 
 @contextlib.contextmanager
-def status(text: str) -> Iterator[None]:
+def status(text: str) -> Generator[None]:
     """Show what the program is doing, on one line of a terminal, until it is done.
 
     Args:
@@ -202,7 +202,7 @@ class Progress(contextlib.AbstractContextManager):
         logger.info("%s", "  ".join(filter(None, parts)))
 
     @contextlib.contextmanager
-    def task(self, text: str) -> Iterator[None]:
+    def task(self, text: str) -> Generator[None]:
         """Show a line during work that no unit's time should count, with its seconds.
 
         On a terminal the line appears above the bar at once. Without a bar, it is

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -139,7 +139,7 @@ class Registry:
         self._entries[entry.name] = entry
 
     @contextmanager
-    def isolated(self) -> Iterator[Registry]:
+    def isolated(self) -> Generator[Registry]:
         """Remove the registrations of the block when it ends."""
         before = dict(self._entries)
         try:
@@ -238,8 +238,9 @@ def register_attention(name: str | Callable[..., Any] | None = None) -> Any:
 def register_evaluator(name: str | Callable[..., Any] | None = None) -> Any:
     """Register what runs at every evaluation of a training run.
 
-    Decorates a function of a `runs.evaluators.Training` that returns a function of the
-    step and the `MetricsLog`, which returns metrics by name. See docs/extending.md.
+    Decorates a function of a `runs.evaluators.TrainingContext` that returns a function
+    of the step and the `MetricsLog`, which returns metrics by name. See
+    docs/extending.md.
     """
     return _decorator(evaluators.add, name)
 
@@ -247,9 +248,9 @@ def register_evaluator(name: str | Callable[..., Any] | None = None) -> Any:
 def register_monitor(name: str | Callable[..., Any] | None = None) -> Any:
     """Register a receiver of the metrics of training runs, such as another logger.
 
-    Decorates a function of a `runs.evaluators.Training` that returns a function of the
-    split ("train", "eval", ...), the step and the metrics by name. It is called after
-    every line of `metrics.jsonl`. See docs/extending.md.
+    Decorates a function of a `runs.evaluators.TrainingContext` that returns a function
+    of the split ("train", "eval", ...), the step and the metrics by name. It is called
+    after every line of `metrics.jsonl`. See docs/extending.md.
     """
     return _decorator(monitors.add, name)
 

@@ -177,7 +177,7 @@ def test_every_command_is_in_the_documentation(name):
     programs = [f"t2t {name}", name]
     assert any(
         re.search(rf"\b{p}\b", text) for p in programs for text in TEXTS.values()
-    )
+    ), f"no page of docs/ describes {programs[0]}"
 
 
 def docstrings() -> str:

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -184,7 +184,7 @@ def warm_up(system: TranslatingSystem, hparams: DecodeHParams) -> None:
 
 
 @contextmanager
-def _left_out(names: Sequence[str]) -> Iterator[None]:
+def _left_out(names: Sequence[str]) -> Generator[None]:
     """Import as if some packages that are not loaded yet were not installed."""
     hidden = [name for name in names if name not in sys.modules]
     modules = cast("dict[str, ModuleType | None]", sys.modules)
@@ -204,7 +204,7 @@ def several_checkpoints(text: str | None) -> list[str]:
 
 
 @contextmanager
-def _without_banner() -> Iterator[None]:
+def _without_banner() -> Generator[None]:
     """Buffer stderr, also of native code, then write all of it but the banner."""
     sys.stderr.flush()
     stderr = os.dup(2)

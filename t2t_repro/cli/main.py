@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
@@ -223,7 +223,7 @@ def _unknown_argument(parser: CommandParser, argument: str) -> UsageError:
 
 
 @contextmanager
-def _log_to_stderr() -> Iterator[None]:
+def _log_to_stderr() -> Generator[None]:
     """Show the package's log on stderr while a command runs."""
     logger = logging.getLogger("t2t_repro")
     handler = logging.StreamHandler(guarded(sys.stderr))
@@ -275,12 +275,12 @@ def _discard_stdout() -> None:
 
 # C0 without TAB and LF, DEL, C1, and the embeddings, overrides and isolates of
 # Unicode's bidirectional algorithm.
-_COMMANDS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def escaped(text: str) -> str:
     r"""Write characters that control a terminal as escapes, such as `\x1b`."""
-    return _COMMANDS.sub(lambda m: ascii(m.group())[1:-1], text)
+    return _CONTROLS.sub(lambda m: ascii(m.group())[1:-1], text)
 
 
 def guarded(stream: TextIO) -> TextIO:

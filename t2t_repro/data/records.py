@@ -16,7 +16,7 @@ import contextlib
 import functools
 import random
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class DamagedRecordError(ValueError):
 
 
 @contextlib.contextmanager
-def record_writer(path: Path) -> Iterator[Callable[[bytes], None]]:
+def record_writer(path: Path) -> Generator[Callable[[bytes], None]]:
     """Open a TFRecord file, and yield the function that writes a record.
 
     It does not start TensorFlow's runtime, as `tf.data` would: then the CPU could no
@@ -56,7 +56,7 @@ def record_writer(path: Path) -> Iterator[Callable[[bytes], None]]:
     import tensorflow as tf
 
     @contextlib.contextmanager
-    def system_errors() -> Iterator[None]:
+    def system_errors() -> Generator[None]:
         try:
             yield
         except tf.errors.OpError as error:

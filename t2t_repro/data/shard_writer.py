@@ -1,4 +1,4 @@
-"""Write the shards and the raw text of every split, which get their names together."""
+"""Write shards and raw text under temporary names, and rename all at the end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -75,7 +75,7 @@ class OutputFiles:
         Raises:
             UserError: If there are such files; the message names the first one.
         """
-        named = self._named()
+        named = self._already_renamed()
         foreign = [path.name for path in self._existing() if path not in named]
         if not foreign:
             return
@@ -88,7 +88,7 @@ class OutputFiles:
         )
 
     def __enter__(self) -> Self:
-        left = [*self._named(), *(path for _, path in self._left())]
+        left = [*self._already_renamed(), *(path for _, path in self._leftovers())]
         for path in left:
             path.unlink()
         if left:
@@ -102,13 +102,13 @@ class OutputFiles:
 
     def __exit__(self, kind: type | None, *_: object) -> None:
         if kind is not None:
-            for _name, path in self._left():
+            for _name, path in self._leftovers():
                 path.unlink()
             return
         for name, path in self._incomplete.items():
             os.replace(path, self._folder / name)
 
-    def _left(self) -> list[tuple[str, Path]]:
+    def _leftovers(self) -> list[tuple[str, Path]]:
         """Return the names and paths of what a killed process left incomplete."""
         named = [
             (complete_name(path.name), path)
@@ -131,12 +131,12 @@ class OutputFiles:
     def _is_output(self, name: str) -> bool:
         return _OUTPUT.fullmatch(name.removeprefix(self.prefix)) is not None
 
-    def _named(self) -> list[Path]:
+    def _already_renamed(self) -> list[Path]:
         """Return the files to which a killed process had given their names.
 
         Its manifest, which lists them, is still without its name.
         """
-        manifest = dict(self._left()).get(self._manifest)
+        manifest = dict(self._leftovers()).get(self._manifest)
         try:
             files = dict(read_json(manifest)["files"]) if manifest else {}
         except (ValueError, KeyError, TypeError):
@@ -149,7 +149,7 @@ class OutputFiles:
 
 
 @contextlib.contextmanager
-def locked_folder(folder: Path, prefix: str) -> Iterator[None]:
+def locked_folder(folder: Path, prefix: str) -> Generator[None]:
     """Create and lock a folder; remove it if the block fails and it is empty.
 
     Args:
@@ -176,7 +176,7 @@ def locked_folder(folder: Path, prefix: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def write_errors(folder: Path) -> Iterator[None]:
+def write_errors(folder: Path) -> Generator[None]:
     """Turn an error of the system into one line for the user.
 
     Raises:

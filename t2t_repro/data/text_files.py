@@ -16,7 +16,7 @@ import os
 import shlex
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -190,7 +190,7 @@ def _is_gzip(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _open(origin: _Origin) -> Iterator[IO[bytes]]:
+def _open(origin: _Origin) -> Generator[IO[bytes]]:
     """Open plain or gzipped text, and turn errors of reading it into `UserError`."""
     with _damage_reported(origin), origin.path.open("rb") as plain:
         _refuse_pipe(origin)
@@ -204,7 +204,7 @@ def _open(origin: _Origin) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _damage_reported(origin: _Origin) -> Iterator[None]:
+def _damage_reported(origin: _Origin) -> Generator[None]:
     """Turn errors of reading a file into `UserError`."""
     try:
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
@@ -187,7 +187,7 @@ def _download(builder: tfds.core.DatasetBuilder) -> None:
 
 
 @contextmanager
-def _limited_waiting() -> Iterator[None]:
+def _limited_waiting() -> Generator[None]:
     """Limit how long tensorflow-datasets tries to connect, for which it has no option.
 
     By itself, it tries 11 times with growing pauses, which takes 3.5 minutes if there
@@ -211,7 +211,7 @@ def _limited_waiting() -> Iterator[None]:
 
 
 @contextmanager
-def _bars_if_allowed() -> Iterator[None]:
+def _bars_if_allowed() -> Generator[None]:
     """Keep tensorflow-datasets from drawing bars where the program draws none."""
     import tensorflow_datasets as tfds
 

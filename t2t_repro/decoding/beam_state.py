@@ -28,7 +28,7 @@ StepFunction = Callable[
 
 
 class RowTensors(TypedDict, total=False):
-    """Tensors of an optional feature, which follow the rows of the search.
+    """Tensors of optional features: a row leaves the search with its sentence.
 
     Attributes:
         prefixes: Tokens that the hypotheses of each sentence must begin with, int32

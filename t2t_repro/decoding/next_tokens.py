@@ -71,7 +71,9 @@ def forbidden_tokens(
         repeats = repeated_ngrams(
             ids, position, constraints.no_repeat_ngram_size, vocab_size
         )
-        forbidden = repeats if forbidden is None else _or_end(repeats, forbidden)
+        forbidden = (
+            repeats if forbidden is None else _repeats_or_early_end(repeats, forbidden)
+        )
     if constraints.grammar is not None:
         outside = constraints.grammar.outside(
             ids, position, max_lengths, word_kinds, vocab_size
@@ -143,7 +145,7 @@ def _as_mask(tokens: KerasTensor, vocab_size: int) -> KerasTensor:
     return ops.scatter_update(nowhere, places, ops.ones((rows * n,), dtype="bool"))
 
 
-def _or_end(repeats: KerasTensor, early_end: KerasTensor) -> KerasTensor:
+def _repeats_or_early_end(repeats: KerasTensor, early_end: KerasTensor) -> KerasTensor:
     """Forbid repetitions and an early end, but allow EOS if nothing else is left."""
     tokens = ops.arange(repeats.shape[-1])
     is_other = ops.logical_and(tokens != PAD_ID, tokens != EOS_ID)

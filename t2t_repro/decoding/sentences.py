@@ -291,7 +291,7 @@ class SentenceTranslator(abc.ABC):
 def _checked(sentences: Iterable[str]) -> list[str]:
     """Return the sentences, the blank ones empty; raise ValueError if one is no text.
 
-    The tokens of a blank sentence are none, but a problem's `postprocess` may put the
+    A blank sentence has no tokens, but a problem's `postprocess` may put the
     words of the source into its output.
     """
     texts = listed(sentences, "sentences")

@@ -24,7 +24,7 @@ tensor2tensor: `common_attention.py: dot_product_attention, multihead_attention`
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, Self
 
@@ -179,7 +179,7 @@ _captured: ContextVar[CapturedWeights | None] = ContextVar("captured", default=N
 
 
 @contextlib.contextmanager
-def capture_weights() -> Iterator[CapturedWeights]:
+def capture_weights() -> Generator[CapturedWeights]:
     """Collect the attention weights of all layers that run inside the block.
 
     Yields:

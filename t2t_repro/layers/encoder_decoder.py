@@ -21,7 +21,7 @@ from t2t_repro.layers.options import (
     AttentionRole,
     LayerStructure,
     Sublayer,
-    arguments,
+    keyword_arguments,
 )
 from t2t_repro.layers.parameter_attention import ParameterAttention
 from t2t_repro.layers.residual import ResidualConnection
@@ -58,7 +58,7 @@ def _options_of_sublayers() -> list[tuple[str, Any, Any]]:
         for name, parameter in {
             name: parameter
             for layer_class in SUBLAYERS
-            for name, parameter in arguments(layer_class).items()
+            for name, parameter in keyword_arguments(layer_class).items()
         }.items()
         if name not in {*structure, "causal"}  # the place of an attention decides
     ]

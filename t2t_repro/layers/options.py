@@ -158,7 +158,7 @@ def build_dense(layer: keras.layers.Dense, width: int, units: int) -> None:
 
 
 @functools.cache
-def arguments(layer_class: type) -> dict[str, inspect.Parameter]:
+def keyword_arguments(layer_class: type) -> dict[str, inspect.Parameter]:
     """Return the keyword-only arguments of a layer and of its bases, by name."""
     found: dict[str, inspect.Parameter] = {}
     for each in layer_class.__mro__:
@@ -199,7 +199,7 @@ class Sublayer(keras.layers.Layer):
         """
         shared = {
             name: getattr(options, name)
-            for name in arguments(cls)
+            for name in keyword_arguments(cls)
             if hasattr(options, name)
         }
         return cls(**shared | kwargs)
@@ -216,5 +216,5 @@ class Sublayer(keras.layers.Layer):
         return self.hidden_size
 
     def get_config(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in arguments(type(self))}
+        own = {name: getattr(self, name) for name in keyword_arguments(type(self))}
         return super().get_config() | own

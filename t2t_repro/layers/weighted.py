@@ -63,7 +63,7 @@ class BranchedAttention(BranchNetworks, MultiHeadAttention):
     * "shared": one network of full width is applied to every branch. This follows the
       text of the paper and computes M times as many hidden units.
 
-    The paper leaves three more points open:
+    The paper leaves four more points open:
 
     * Its place in a decoder layer. 192 weights are one kappa and one alpha per branch
       in each of 12 layers, so one of the two attentions of a decoder layer is branched.

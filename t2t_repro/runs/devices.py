@@ -130,7 +130,7 @@ def step_options(
 
 
 def check_memory(config: TrainingConfig, trainer: Trainer, data: PreparedData) -> None:
-    """Run out of memory before training if its largest batch would.
+    """Try the largest batch, so that a lack of memory shows before training.
 
     Raises:
         OutOfMemoryError: If it does; the message names a batch size that fits.

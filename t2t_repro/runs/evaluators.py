@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Training:
+class TrainingContext:
     """A training run, as evaluators and monitors see it.
 
     Attributes:
@@ -49,7 +49,7 @@ class Training:
     data: PreparedData
 
 
-def make_evaluators(training: Training) -> list[Evaluator]:
+def make_evaluators(training: TrainingContext) -> list[Evaluator]:
     """Return the evaluators of a run: the core's, the features' and the user's.
 
     Those of the core and of features read the dev split, so there are none without it.
@@ -70,7 +70,7 @@ def make_evaluators(training: Training) -> list[Evaluator]:
     return evaluators + made
 
 
-def make_monitors(training: Training) -> list[Monitor]:
+def make_monitors(training: TrainingContext) -> list[Monitor]:
     """Return the monitors that the user's package registered.
 
     Args:
@@ -79,7 +79,7 @@ def make_monitors(training: Training) -> list[Monitor]:
     return [make(training) for make in registry.monitors.values()]
 
 
-def _translation_evaluator(training: Training) -> Evaluator:
+def _translation_evaluator(training: TrainingContext) -> Evaluator:
     settings, data = training.settings, training.data
     defaults = DecodeHParams()
     problem = data.problem.with_bleu_tokenizer(settings.bleu_tokenizer)

@@ -143,7 +143,8 @@ def _warn_of_a_rising_rate(before: Run, settings: TrainSettings) -> None:
 def _remove_what_a_dead_run_left(output_dir: Path) -> None:
     """Remove the best models and events of a run that has no checkpoint to resume from.
 
-    Such a run wrote its description first. Without one, everything belongs to others.
+    A run writes its description first, so files without one belong to something else
+    and stay.
     """
     for stale in (BEST_FOLDER, BEST_MODELS_FOLDER):
         shutil.rmtree(output_dir / stale, ignore_errors=True)

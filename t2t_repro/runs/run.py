@@ -368,9 +368,10 @@ def run_group(output_dir: str | Path) -> RunGroup:
     Raises:
         UsageError: If this installation knows none.
     """
-    groups = features.modules("groups").values()
-    for group in sorted(groups, key=lambda g: not g.member_folders(output_dir)):
-        return cast("RunGroup", group)
+    groups = list(features.modules("groups").values())
+    if groups:
+        loading = (g for g in groups if g.member_folders(output_dir))
+        return cast("RunGroup", next(loading, groups[0]))
     raise UsageError(
         "received several checkpoints, expected one: this installation lacks the "
         "feature that loads them as an ensemble."

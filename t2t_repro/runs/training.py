@@ -19,7 +19,7 @@ from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.branch_weights import branch_monitor
 from t2t_repro.runs.devices import check_memory, choose_xla, has_gpu, step_options
-from t2t_repro.runs.evaluators import Training, make_evaluators, make_monitors
+from t2t_repro.runs.evaluators import TrainingContext, make_evaluators, make_monitors
 from t2t_repro.runs.resuming import begin_or_resume, describe_run
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import average_paths, current_average
@@ -105,17 +105,17 @@ def run_training(
     with errors_of_other_workers(workers):
         if workers.is_chief:
             with folder_lock(Path(settings.output_dir), TRAINING_LOCK, "training"):
-                ready = _decided(config.reloaded(), data, strategy)
+                ready = _with_choices_of_the_machine(config.reloaded(), data, strategy)
                 result = _train_as_chief(ready, data, strategy, show_progress)
         else:
-            ready = _decided(config, data, strategy)
+            ready = _with_choices_of_the_machine(config, data, strategy)
             result = _train_as_worker(ready, data, strategy)
         # A worker that ends early would disturb the others.
         workers.wait_for_all()
     return result
 
 
-def _decided(
+def _with_choices_of_the_machine(
     config: TrainingConfig, data: PreparedData, strategy: tf.distribute.Strategy
 ) -> TrainingConfig:
     """Return the training with what is decided when its data and devices are known."""
@@ -241,7 +241,7 @@ def make_trainer(
     _warn_of_one_pass(hparams, settings.train_steps)
     logger.info("an update: %s", size)
     warn_of_unlikely_dev(data)
-    watched = Training(model, hparams, settings, data)
+    watched = TrainingContext(model, hparams, settings, data)
     is_chief = Workers(strategy).is_chief
     log = log or MetricsLog(settings.output_dir)
     if is_chief:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-    """A training run with all that its settings stand for, so nobody reads them again.
+    """A training run whose settings are resolved and checked.
 
     Make one by `from_settings`, which checks it and creates the folder of the run.
 

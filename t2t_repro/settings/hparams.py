@@ -143,8 +143,8 @@ class HParams(TypedSettings):
     )
     branch_residual: BranchResidual = setting(
         "residual connections of branches: around = one for attention and network "
-        "together, inside = besides, one in each branch, per_branch = both of the "
-        "Transformer's, in each branch, shared = both, for the sums of branches",
+        "together, inside = that one, and one more in each branch, per_branch = both "
+        "of the Transformer's, in each branch, shared = both, for the sums of branches",
         "around",
     )
     branch_gain: BranchGain = setting(
@@ -219,7 +219,7 @@ class HParams(TypedSettings):
         at_least=0,
     )
     rdrop_after_steps: int = setting(
-        "updates of one pass, which take half the time, before those of rdrop_weight",
+        "updates with a single pass, at half the time, before R-Drop begins",
         0,
         unit="updates",
         at_least=0,

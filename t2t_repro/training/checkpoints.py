@@ -12,7 +12,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -216,7 +216,7 @@ def read_values(path: str, part: str) -> dict[str, np.ndarray]:
 
 
 @contextmanager
-def _reader(path: str, advice: str) -> Iterator[tf.train.CheckpointReader]:
+def _reader(path: str, advice: str) -> Generator[tf.train.CheckpointReader]:
     """Open a checkpoint while the block runs, in which its values are read.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import keras
@@ -148,7 +148,7 @@ def make_workers_strategy(
 
 
 @contextmanager
-def _cpu_replicas(count: int) -> Iterator[None]:
+def _cpu_replicas(count: int) -> Generator[None]:
     """Give new strategies several replicas per worker on the CPU.
 
     TensorFlow 2.21 has no option for this: on a CPU, a worker has one replica.
@@ -319,7 +319,7 @@ class Workers:
         return self.total(int(stopping)) > 0
 
     @contextmanager
-    def chief_first(self) -> Iterator[None]:
+    def chief_first(self) -> Generator[None]:
         """Let the chief run the block first, and the other workers afterwards.
 
         If the chief raises an error, the others do not wait forever: they run the
@@ -357,7 +357,7 @@ class Workers:
 
 
 @contextmanager
-def errors_of_other_workers(workers: Workers) -> Iterator[None]:
+def errors_of_other_workers(workers: Workers) -> Generator[None]:
     """Explain the error of a block that waits for a worker that has stopped.
 
     Raises:

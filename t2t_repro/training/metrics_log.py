@@ -9,7 +9,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,7 +68,7 @@ class MetricsLog:
         return self._writers[split]
 
     @contextmanager
-    def events(self, split: str, step: int) -> Iterator[None]:
+    def events(self, split: str, step: int) -> Generator[None]:
         """Send the calls of `tf.summary` in a `with` block to the events of a split.
 
         Args:

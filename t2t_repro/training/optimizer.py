@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import keras
@@ -259,7 +259,7 @@ def moving_averages(
 @contextlib.contextmanager
 def averaged_weights(
     model: keras.Model, optimizer: keras.optimizers.Optimizer
-) -> Iterator[None]:
+) -> Generator[None]:
     """Give a model its averaged weights inside a `with` block.
 
     Afterwards, it has exactly the weights of before. A constraint, such as the one of a

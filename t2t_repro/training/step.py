@@ -173,7 +173,11 @@ class _ReplicaStep:
         # Read before the update, which increments the schedule's step.
         learning_rates = learning_rates_of(self.optimizer)
         loss_scales = loss_scales_of(self.optimizer)
-        before = [] if limits is None else [tf.identity(v) for v in self._updated()]
+        before = (
+            []
+            if limits is None
+            else [tf.identity(v) for v in self._updated_variables()]
+        )
         gradient_norm = self._apply(gradients)
         results = {
             **counts,
@@ -228,17 +232,17 @@ class _ReplicaStep:
         """Return the share of some rows in the global means, and their gradients."""
         weight, start = self.options.rdrop_weight, self.options.rdrop_after_steps
         if not (weight and start):
-            return self._passes(batch, target_tokens, weight)
+            return self._losses_and_gradients(batch, target_tokens, weight)
         return tf.cond(
             tf.convert_to_tensor(self.optimizer.iterations) < start,
-            lambda: self._passes(batch, target_tokens, 0.0),
-            lambda: self._passes(batch, target_tokens, weight),
+            lambda: self._losses_and_gradients(batch, target_tokens, 0.0),
+            lambda: self._losses_and_gradients(batch, target_tokens, weight),
         )
 
-    def _passes(
+    def _losses_and_gradients(
         self, batch: Batch, target_tokens: tf.Tensor, rdrop_weight: float
     ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
-        """Do the same with two passes if there is a weight, otherwise with one."""
+        """Return losses and gradients, from two passes if `rdrop_weight` is not 0."""
         divisor = tf.maximum(target_tokens, 1.0)
         weights = [v.value for v in self.model.trainable_variables]
         with self.options.compile_scope():
@@ -284,7 +288,7 @@ class _ReplicaStep:
             )
         return norm
 
-    def _updated(self) -> list[tf.Variable]:
+    def _updated_variables(self) -> list[tf.Variable]:
         """Return the variables that an update changes."""
         variables = (*self.model.trainable_variables, *self.optimizer.variables)
         return [variable.value for variable in variables]
@@ -303,7 +307,7 @@ class _ReplicaStep:
         Args:
             results: Metrics of the update.
             limits: See `UpdateGuard.limits`.
-            before: Values of `_updated` before the update.
+            before: Values of `_updated_variables` before the update.
         """
         accepted = is_acceptable(
             limits,
@@ -315,7 +319,7 @@ class _ReplicaStep:
         def select(
             strategy: tf.distribute.Strategy, accepted: tf.Tensor, *before: tf.Tensor
         ) -> None:
-            for variable, old in zip(self._updated(), before, strict=True):
+            for variable, old in zip(self._updated_variables(), before, strict=True):
                 strategy.extended.update(
                     variable,
                     lambda new, old, keep: new.assign(tf.where(keep, new, old)),

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import keras
 import numpy as np
@@ -163,7 +163,7 @@ def try_largest_batch(
 @contextlib.contextmanager
 def _unchanged(
     variables: Sequence[tf.Variable], strategy: tf.distribute.Strategy
-) -> Iterator[None]:
+) -> Generator[None]:
     """Give variables their values back, which are kept in the memory of the host."""
     copies = [
         copy

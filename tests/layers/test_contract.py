@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_repro import layers
-from t2t_repro.layers.options import arguments
+from t2t_repro.layers.options import keyword_arguments
 from tests.support.layer_contract import check_layer
 
 BATCH, LENGTH, MEMORY_LENGTH, WIDTH = 2, 5, 7, 8
@@ -370,7 +370,7 @@ IMPOSSIBLE_BRANCHES = [
         (layer_class, changes, received)
         for layer_class in BRANCHED
         for changes, received in IMPOSSIBLE_BRANCHES
-        if changes.keys() <= arguments(layer_class).keys()
+        if changes.keys() <= keyword_arguments(layer_class).keys()
     ],
 )
 def test_impossible_options_of_branches_are_named(layer_class, changes, received):

@@ -16,6 +16,7 @@ from t2t_repro.layers import (
     MultiHeadAttention,
     ParameterAttention,
 )
+from t2t_repro.layers.encoder_decoder import OPTION_NAMES
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
@@ -73,6 +74,23 @@ KINDS = {
 }
 
 
+# Hparams of the whole model and of the training run, which no layer takes.
+OF_NO_LAYER = {
+    *("activation_dtype", "depth_positions", "layer_postprocess_sequence"),
+    *("layer_preprocess_sequence", "max_length", "num_decoder_layers"),
+    *("num_encoder_layers", "num_hidden_layers", "pos", "symbol_dropout"),
+    *("shared_embedding_and_softmax_weights", "word_positions"),
+    *("batch_size", "length_bucket_step", "min_length_bucket", "packed_length"),
+    *("packed_source_length", "update_tokens"),
+    *("branch_frozen_after_steps", "branch_learning_rate_constant"),
+    *("branch_learning_rate_warmup_steps", "learning_rate_constant"),
+    *("learning_rate_decay_steps", "learning_rate_schedule"),
+    *("learning_rate_warmup_steps", "optimizer_adam_beta1", "optimizer_adam_beta2"),
+    *("optimizer_adam_epsilon", "clip_grad_norm", "ema_decay"),
+    *("label_smoothing", "rdrop_after_steps", "rdrop_weight"),
+}
+
+
 def hparams(**changes) -> HParams:
     return catalogue.hparams("transformer_base").replace(**(SIZES | changes))
 
@@ -88,6 +106,13 @@ def test_both_stacks_and_all_their_layers_have_the_options(kind):
     expected = LayerOptions(**(OPTIONS | changes | options))
     for stack in (built.encoder, built.decoder):
         assert {part.options for part in (built, stack, *stack.layers)} == {expected}
+
+
+def test_every_option_has_a_value_above_and_every_other_hparam_is_of_no_layer():
+    """An hparam that its layer does not take would have no effect."""
+    given = {*OPTIONS}.union(*(changes | more for changes, _, more in KINDS.values()))
+    assert given == OPTION_NAMES
+    assert {*HParams.names()} - OPTION_NAMES == OF_NO_LAYER
 
 
 COUNTERS = TokenCounters(

@@ -37,7 +37,7 @@ from t2t_repro.features.attention_view.event_format import (
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.branch_weights import branch_values
-from t2t_repro.runs.evaluators import Training
+from t2t_repro.runs.evaluators import TrainingContext
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.training.metrics_file import EVAL_SPLIT
 from t2t_repro.training.metrics_log import Evaluator, MetricsLog
@@ -65,7 +65,7 @@ _DARK = np.array([8.0, 48.0, 107.0])
 _INK, _GRID, _PAPER = (20, 20, 20), (225, 225, 225), (255, 255, 255)
 
 
-def make_evaluators(training: Training) -> list[Evaluator]:
+def make_evaluators(training: TrainingContext) -> list[Evaluator]:
     """Return the evaluators that write what the tab "Attention" shows.
 
     Args:
@@ -97,7 +97,7 @@ def _shows_attention(model: Transformer, name: str) -> bool:
     return True
 
 
-def _samples_evaluator(training: Training) -> Evaluator:
+def _samples_evaluator(training: TrainingContext) -> Evaluator:
     data = training.data
     problem, tokenizers = data.problem, data.tokenizers()
     count, longest = training.settings.attention_samples, training.hparams.max_length

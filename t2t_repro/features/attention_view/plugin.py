@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import re
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -302,7 +302,7 @@ class EventReader:
 
 
 @contextmanager
-def _damage(name: str) -> Iterator[None]:
+def _damage(name: str) -> Generator[None]:
     """Turn any failure of reading into a sentence.
 
     TensorBoard has several providers of data, and each raises other errors for a

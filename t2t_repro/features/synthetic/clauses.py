@@ -24,7 +24,7 @@ from t2t_repro.features.synthetic.german import (
 )
 from t2t_repro.features.synthetic.lexicon import Frame, Verb, find_verbs
 from t2t_repro.features.synthetic.phrases import NounPhrase
-from t2t_repro.features.synthetic.pronouns import pronoun_instead
+from t2t_repro.features.synthetic.pronouns import draw_pronoun
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
 from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
 
@@ -312,7 +312,7 @@ def draw_subject(
         traits: The noun has any of these.
         attach: Adds a relative clause.
     """
-    phrase = pronoun_instead(draw, 0.28, traits, Case.NOMINATIVE)
+    phrase = draw_pronoun(draw, 0.28, traits, Case.NOMINATIVE)
     if phrase is None:
         determiners = phrases.DEFINITE if clause.negated else phrases.SUBJECT
         phrase = _attached(draw, traits, Case.NOMINATIVE, determiners, attach)
@@ -359,7 +359,7 @@ def _draw_object(
         negated: Determiners in a negated clause.
     """
     traits = clause.verb.objects
-    pronoun = pronoun_instead(draw, pronouns, traits, case, clause.agreement)
+    pronoun = draw_pronoun(draw, pronouns, traits, case, clause.agreement)
     determiners = negated if clause.negated else phrases.OBJECT
     return pronoun or _attached(draw, traits, case, determiners, attach)
 
@@ -411,7 +411,7 @@ def add_objectless_verb(clause: Clause) -> None:
 
 
 def _add_two_objects(draw: Draw, clause: Clause, attach: Attach) -> None:
-    recipient = pronoun_instead(draw, 0.35, PEOPLE, Case.DATIVE, clause.agreement)
+    recipient = draw_pronoun(draw, 0.35, PEOPLE, Case.DATIVE, clause.agreement)
     add_object(
         clause,
         recipient or phrases.noun_phrase(draw, PEOPLE, Case.DATIVE, phrases.DEFINITE),

@@ -55,7 +55,7 @@ _PRONOUNS = (
 )
 
 
-def pronoun_instead(
+def draw_pronoun(
     draw: Draw,
     share: float,
     traits: Trait,
@@ -64,7 +64,7 @@ def pronoun_instead(
 ) -> NounPhrase | None:
     """Draw a pronoun in place of a noun phrase for people, or None.
 
-    It is not that of the subject, as in "we see us".
+    It never repeats the subject: no "we see us".
 
     Args:
         draw: The source of choices.
