@@ -15,7 +15,7 @@ from t2t_repro.layers import (
     EncoderLayer,
     encoder_decoder,
 )
-from t2t_repro.layers.options import Sublayer, arguments
+from t2t_repro.layers.options import Sublayer, keyword_arguments
 
 # All values differ, so that an exchanged one is noticed.
 DENSE: dict[str, Any] = {
@@ -91,7 +91,7 @@ def test_every_part_of_a_layer_has_the_options_of_its_arguments(layer_class, kin
     assert len(sublayers) > 1
     for part in sublayers:
         config = part.get_config()
-        shared = [n for n in arguments(type(part)) if hasattr(layer.options, n)]
+        shared = [n for n in keyword_arguments(type(part)) if hasattr(layer.options, n)]
         if "memory" in part.name:  # which attends to all positions
             shared = [n for n in shared if n != "attention_neighbourhood"]
         assert {name: config[name] for name in shared} == {
