@@ -14,7 +14,6 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.cli.main import COMMANDS, main
 from t2t_repro.cli.train import DEMO_FOLDER
-from t2t_repro.errors import UsageError
 from t2t_repro.features.tensor2tensor import command_flags
 from t2t_repro.features.tensor2tensor.command_bleu import run_bleu
 from t2t_repro.features.tensor2tensor.command_flags import given_flags
@@ -215,44 +214,6 @@ def test_commands_are_found():
     assert len({command.page for command in IN_BLOCKS}) >= 4
     assert len(INLINE) >= 30
     assert sum(map(can_run, IN_BLOCKS)) >= 4
-
-
-EXAMPLES = """
-# A page
-
-```bash
-pip install x && t2t train --train_steps 5   # a remark
-A=b t2t decode --output_dir run < in > out
-$ t2t-decoder --output_dir=run \\
-    --decode_hparams="beam_size=4,alpha=0.6" | head
-t2t train: received train_steps=30
-```
-Text with `t2t show NAME` and `t2t`.
-```text
-t2t list
-```
-"""
-
-
-def test_commands_are_split_as_a_shell_splits_them():
-    assert [" ".join(found.words) for found in block_commands("page", EXAMPLES)] == [
-        "t2t train --train_steps 5",
-        "t2t decode --output_dir run",
-        "t2t-decoder --output_dir=run --decode_hparams=beam_size=4,alpha=0.6",
-    ]
-    assert list(inline_commands("page", EXAMPLES)) == [
-        Command("page", ("t2t", "show", "NAME"))
-    ]
-
-
-@pytest.mark.parametrize(
-    "words", ["train --nonsense 1", "decode --output_dir r --decode_hparams beam=1"]
-)
-def test_a_wrong_command_is_noticed(words):
-    with pytest.raises(UsageError):
-        test_a_command_is_accepted_by_its_parser(
-            Command("page", ("t2t", *words.split()))
-        )
 
 
 @pytest.mark.parametrize("page", TEXTS)

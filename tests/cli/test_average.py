@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import inspect
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,11 +15,10 @@ from tests.support.trained_system import printed_by, weights_at
 
 
 @pytest.fixture
-def own_run(trained, tmp_path):
+def without_average(own_run):
     """Return a copy of the run that has no average yet."""
-    folder = Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
-    shutil.rmtree(folder / "averaged")
-    return folder
+    shutil.rmtree(own_run / "averaged")
+    return own_run
 
 
 def average(folder, last):
@@ -30,7 +28,8 @@ def average(folder, last):
 @pytest.mark.parametrize(
     ("last", "steps"), [(1, [60]), (2, [40, 60]), (3, [20, 40, 60])]
 )
-def test_the_average_is_the_mean_of_the_last_checkpoints(own_run, last, steps):
+def test_the_average_is_the_mean_of_the_last_checkpoints(without_average, last, steps):
+    own_run = without_average
     printed = average(own_run, last)
     assert printed == f"{own_run / 'averaged' / 'model.ckpt-60'}\n"
     averaged = weights_at(printed.strip())
@@ -40,16 +39,13 @@ def test_the_average_is_the_mean_of_the_last_checkpoints(own_run, last, steps):
         np.testing.assert_array_equal(values, mean.astype(np.float32))
 
 
-def test_too_many_checkpoints_are_an_error_and_the_average_is_kept(
-    trained, tmp_path, capsys
-):
-    run = Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
-    before = weights_at(run / "averaged" / "model.ckpt-60")
-    assert main(["average", "--output_dir", str(run), "--last", "999"]) == 1
+def test_too_many_checkpoints_are_an_error_and_the_average_is_kept(own_run, capsys):
+    before = weights_at(own_run / "averaged" / "model.ckpt-60")
+    assert main(["average", "--output_dir", str(own_run), "--last", "999"]) == 1
     errors = capsys.readouterr().err
     assert "received last=999" in errors
     assert "3 checkpoint(s), of step 20, 40, 60" in errors
-    for name, values in weights_at(run / "averaged" / "model.ckpt-60").items():
+    for name, values in weights_at(own_run / "averaged" / "model.ckpt-60").items():
         np.testing.assert_array_equal(values, before[name])
 
 
@@ -59,8 +55,8 @@ def test_nothing_is_averaged_while_another_process_averages(own_run, capsys):
     assert "is averaging in" in capsys.readouterr().err
 
 
-def test_training_averages_as_the_command_does(trained, own_run):
-    own = weights_at(average(own_run, 2).strip())
+def test_training_averages_as_the_command_does(trained, without_average):
+    own = weights_at(average(without_average, 2).strip())
     for name, values in weights_at(
         trained.output_dir / "averaged" / "model.ckpt-60"
     ).items():

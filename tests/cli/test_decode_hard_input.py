@@ -85,17 +85,3 @@ def test_the_program_finds_no_fault_where_there_is_none(tmp_path, as_json):
 )
 def test_the_program_finds_a_lost_added_or_exchanged_line(tmp_path, change):
     assert found_with(fake(change), tmp_path)
-
-
-@pytest.mark.parametrize(
-    "ended", [Ended(1, b"", "out of memory"), Ended(0, b"", "Traceback (most recent")]
-)
-def test_the_program_finds_a_command_that_fails(tmp_path, ended):
-    def run(arguments, given):
-        done = fake(list)(arguments, given)
-        return done if given else ended
-
-    assert any(
-        "out of memory" in text or "Traceback" in text
-        for text in found_with(run, tmp_path)
-    )

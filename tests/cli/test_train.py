@@ -3,10 +3,10 @@ from __future__ import annotations
 import io
 import json
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from t2t_repro.cli.main import main
@@ -21,12 +21,6 @@ from tests.support.trained_system import (
 # Without what most tests here do not look at, and which takes most of the time.
 NO_EVALUATION = ["--eval_sentences", "0", "--attention_samples", "0"]
 QUICK = [*NO_EVALUATION, "--average_last", "0", "--no_final_score"]
-
-
-@pytest.fixture
-def own_run(trained, tmp_path):
-    """Return a copy of the run to resume, for another --output_dir."""
-    return Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
 
 
 def on(output_dir, arguments):
@@ -207,3 +201,44 @@ def test_mistyped_names_are_reported_without_tensorflow(tmp_path):
     for (code, _, errors), (_, answer) in zip(answers, MISTYPED, strict=True):
         assert (code, answer in errors) == (2, True), errors
     assert not list(tmp_path.iterdir())
+
+
+# Many words on one side and one on the other give vocabularies of different sizes.
+WORDS = ("house", "tree", "river", "window", "garden", "kitchen", "mountain", "street")
+
+
+def text_files(folder: Path) -> list[str]:
+    flags = []
+    for split, count in (("train", 64), ("dev", 8)):
+        sides = {
+            "source": [f"{a} {b} {a}{b}" for a in WORDS for b in WORDS][:count],
+            "target": ["x"] * count,
+        }
+        for side, lines in sides.items():
+            path = folder / f"{split}.{side}"
+            path.write_text("".join(f"{line}\n" for line in lines))
+            flags += [f"--{split}_{side}", str(path)]
+    return flags
+
+
+@pytest.mark.usefixtures("eager")
+def test_training_and_scoring_a_reversed_problem_swap_the_sides(tmp_path, capsys):
+    # Inputs are the side of the small vocabulary: an id of the other side is outside
+    # its embedding, and looking it up fails.
+    code = main(
+        [
+            *("train", "--problem", "text_pairs_rev", *text_files(tmp_path)),
+            *("--separate_vocabularies", "--vocab_size", "400", "--keep_duplicates"),
+            *("--hparams_set", "transformer_tiny", "--hparams", HPARAMS),
+            *("--data_dir", f"{tmp_path}/data", "--output_dir", f"{tmp_path}/run"),
+            *("--train_steps", "1", "--eval_sentences", "0", "--average_last", "0"),
+            *("--attention_samples", "0", "--xla", "off"),
+        ]
+    )
+    assert code == 0
+    printed = capsys.readouterr()
+    assert f"\nreference    {WORDS[0]} " in printed.out
+    assert "embeddings and softmax share no weights" in printed.err
+    paths = {name for name, _ in tf.train.list_variables(str(tmp_path / "run"))}
+    assert [name for name in paths if "source_embedding" in name]
+    assert not [name for name in paths if "shared_embedding" in name]

@@ -137,15 +137,6 @@ def test_absurd_sizes_are_refused_with_the_name_of_the_file(tmp_path, name, valu
         Run.load(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", "{}", f'{{"format": {FORMAT}}}', "null"]
-)
-def test_a_damaged_file_is_a_user_error(tmp_path, content):
-    (tmp_path / RUN_FILE).write_text(content)
-    with pytest.raises(UserError, match="is damaged"):
-        Run.load(tmp_path)
-
-
 def test_a_run_of_another_format_is_a_user_error(tmp_path):
     dataclasses.replace(make_run(), format=99).save(tmp_path)
     with pytest.raises(UserError, match=f"received format 99, expected {FORMAT}"):

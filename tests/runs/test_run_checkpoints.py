@@ -1,3 +1,5 @@
+"""Which checkpoints are averaged, and whether a checkpoint fits its run."""
+
 from __future__ import annotations
 
 import pytest
@@ -6,11 +8,54 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.errors import UserError
 from t2t_repro.models.estimates import parameter_count
-from t2t_repro.runs import System, average
+from t2t_repro.runs import System, average, run_checkpoints
 from t2t_repro.runs.run import RUN_FILE, Run
-from t2t_repro.runs.run_checkpoints import check_fits
+from t2t_repro.runs.run_checkpoints import check_fits, paths_to_average
+from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.checkpoints import write_checkpoint
 from tests.runs.test_run import DIGITS, LETTERS, make_run
+from tests.support.recorder import record
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return the folder of a run with checkpoints of the steps 7, 30 and 200."""
+    make_run().save(tmp_path)
+    for step in (200, 30, 7):
+        (tmp_path / f"model.ckpt-{step}.index").touch()
+    return tmp_path
+
+
+@pytest.fixture
+def averaged(monkeypatch):
+    return record(monkeypatch, run_checkpoints, "average_paths", "result")
+
+
+def test_the_best_models_are_averaged(tmp_path):
+    folder = tmp_path / "best_models"
+    folder.mkdir()
+    (folder / "scores.json").write_text('{"20": 3.0, "30": 9.0, "40": 5.0}')
+    for step in (20, 30, 40, 50):
+        (folder / f"model.ckpt-{step}.index").touch()
+    found = [step_of(path) for path in paths_to_average(tmp_path, last=1, best=2)]
+    assert found == [30, 40]
+
+
+def test_an_average_older_than_the_newest_checkpoint_must_be_named(
+    folder, averaged, caplog
+):
+    best = folder / "best_models"
+    best.mkdir()
+    (best / "scores.json").write_text('{"30": 9.0, "200": 5.0}')
+    for step in (30, 200):
+        (best / f"model.ckpt-{step}.index").touch()
+    run_checkpoints.average(folder, best=2)
+    assert caplog.messages == []
+    run_checkpoints.average(folder, best=1)
+    (message,) = caplog.messages
+    assert "ends at step 30" in message
+    assert "checkpoint_path=averaged" in message
+
 
 TINY = catalogue.hparams("transformer_tiny")
 SIZES = (DIGITS.vocab_size, DIGITS.vocab_size)
@@ -34,7 +79,7 @@ def build(monkeypatch):
 
 
 @pytest.fixture
-def folder(tmp_path):
+def huge(tmp_path):
     """Return a run whose description asks for 900 layers and whose checkpoint has 4."""
     make_run(hparams=TINY.replace(num_encoder_layers=900)).save(tmp_path)
     DIGITS.save(tmp_path / "shared.symbols")
@@ -43,14 +88,12 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("use", [System.load, lambda folder: average(folder, 1)])
-def test_a_description_of_a_huge_model_is_refused_before_it_is_built(
-    folder, build, use
-):
+def test_a_description_of_a_huge_model_is_refused_before_it_is_built(huge, build, use):
     with pytest.raises(UserError) as refused:
-        use(folder)
+        use(huge)
     message = str(refused.value)
-    assert str(folder / RUN_FILE) in message
-    assert str(folder / "model.ckpt-7") in message
+    assert str(huge / RUN_FILE) in message
+    assert str(huge / "model.ckpt-7") in message
     assert "900 + 2 layers of width 128" in message
 
 
