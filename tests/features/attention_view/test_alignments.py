@@ -14,7 +14,6 @@ from t2t_repro.features.attention_view.alignments import (
     association,
     choose_alignment_heads,
     choose_heads,
-    pharaoh,
 )
 from t2t_repro.features.attention_view.sentence_attention import (
     Attention,
@@ -69,10 +68,6 @@ def test_subwords_are_merged():
         score=0.0,
     )
     assert align(attention, AlignmentHeads(1, (1,))) == [(0, 0)]
-
-
-def test_the_pharaoh_format_is_source_and_target_from_zero():
-    assert pharaoh([(1, 0), (0, 1), (0, 0)]) == "0-0 0-1 1-0"
 
 
 def test_an_unknown_layer_or_head_names_what_exists():

@@ -62,13 +62,6 @@ def test_the_policy_allows_only_the_script_and_the_style_of_the_page():
     ]
 
 
-def test_the_page_names_its_language_encoding_and_title():
-    elements = Elements(html_page([make_document()], "Attention of base"))
-    assert elements.all("html")[0][0] == {"lang": "en"}
-    assert elements.all("meta")[0][0] == {"charset": "utf-8"}
-    assert elements.all("title")[0][1] == "Attention of base"
-
-
 def test_sixty_tokens_six_layers_and_eight_heads_take_at_most_two_megabytes():
     tokens = [f"▁token{i}" for i in range(59)] + ["</s>"]
     document = make_document(

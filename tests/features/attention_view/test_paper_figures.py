@@ -101,15 +101,6 @@ def test_figure_3_draws_the_lines_of_all_heads_at_one_word():
     assert ends == [(0, 0.5), *[(0, 1.0)] * 3, (6, 0.5)]
 
 
-def test_figure_3_draws_the_chosen_heads_in_their_colors():
-    attention = attention_of(SENTENCE)
-    one = figure_3(attention, heads=[2], word="law").to_svg()
-    assert "head 2" in one
-    assert "head 1" not in one
-    both = figure_3(attention, heads=[1, 2], word="law")
-    assert legend(both)[:2] == ["#0076b1", "#d86200"]
-
-
 def test_the_heads_of_a_figure_have_the_colors_of_the_light_page():
     figure = figure_3(attention_of(SENTENCE, heads=10), word="law")
     view = (STATIC / "attention_view.js").read_text(encoding="utf-8")

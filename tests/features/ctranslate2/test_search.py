@@ -38,6 +38,9 @@ def options(**settings):
     return DIGITS, DIGITS, hparams, MAX_INPUT_LENGTH
 
 
+BEAM = {"beam_size": 3, "return_beams": True}
+
+
 def translated_by_ctranslate2(model, folder, **settings):
     folder.mkdir()
     write_model(model_spec(model, DIGITS, DIGITS, POSITIONS), str(folder), "float32")
@@ -94,22 +97,21 @@ def test_a_translation_that_reaches_its_limit_is_cut_there(changing, tmp_path):
 
 def test_the_empty_translation_is_allowed(changing, tmp_path):
     prefer(changing, EOS_ID, 50)
-    for beam_size in (1, 3):
-        folder = tmp_path / str(beam_size)
-        ours, theirs = both(changing, folder, beam_size=beam_size)
+    for settings in ({"beam_size": 1}, BEAM):
+        folder = tmp_path / str(settings["beam_size"])
+        ours, theirs = both(changing, folder, **settings)
         assert ours[0][0].ids == theirs[0][0].ids == (EOS_ID,)
         assert theirs[0][0].text == ""
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("settings", [{"beam_size": 1}, BEAM], ids=str)
 def test_pad_is_never_written_even_if_it_is_the_most_probable(
-    changing, tmp_path, beam_size
+    changing, tmp_path, settings
 ):
     prefer(changing, PAD_ID, 50)
-    settings = {"beam_size": beam_size, "return_beams": beam_size > 1}
     ours, theirs = both(changing, tmp_path / "model", **settings)
     assert all(PAD_ID not in h.ids for found in theirs for h in found)
-    if beam_size == 1:
+    if settings != BEAM:
         assert [best.ids for (best,) in ours] == [best.ids for (best,) in theirs]
 
 
@@ -118,17 +120,15 @@ def test_scores_are_log_probabilities_over_our_length_penalty(tmp_path):
     # With two layers, some of its translations end before their limit.
     model = tiny_transformer(seed=12, norm="pre", tie_embeddings=False)
     prefer(model, PAD_ID, -50)
-    for beam_size in (1, 3):
-        folder = tmp_path / str(beam_size)
-        ours, theirs = both(model, folder, beam_size=beam_size, alpha=1.3)
-        compared = [
-            (a.score, b.score)
-            for (a,), (b,) in zip(ours, theirs, strict=True)
-            if a.ids == b.ids and a.ids
-        ]
-        assert len(compared) >= 3
-        for a, b in compared:
-            assert a == pytest.approx(b, abs=1e-4)
+    ours, theirs = both(model, tmp_path / "model", beam_size=3, alpha=1.3)
+    compared = [
+        (a.score, b.score)
+        for (a,), (b,) in zip(ours, theirs, strict=True)
+        if a.ids == b.ids and a.ids
+    ]
+    assert len(compared) >= 3
+    for a, b in compared:
+        assert a == pytest.approx(b, abs=1e-4)
 
 
 def test_a_beam_larger_than_the_vocabulary_has_an_answer(lively, tmp_path):

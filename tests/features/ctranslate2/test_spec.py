@@ -33,22 +33,14 @@ LETTERS = SymbolTokenizer(list("abcdefghijkl"))
 POSITIONS = 40
 SOURCES = random_sentences(1, [4, 9, 1, 6])
 TARGETS = random_sentences(2, [5, 3, 7, 1])
-UNEQUAL_DEPTHS = [(8, 12), (12, 8), (16, 16), (4, 6), (6, 4)]
 VARIANTS = [
     {"norm": "post"},
-    {"norm": "pre"},
-    {"positions": "concatenated"},
-    {"positions": "learned", "max_positions": POSITIONS},
-    {"positions": "none"},
-    {"tie_embeddings": False},
-    {"num_heads": 4},
-    {"num_heads": 1},
-    {"num_heads": 1, "filter_size": 20, "hidden_size": 12},
-    {"norm_epsilon": 0.05},
-    *(
-        {"attention_key_channels": key, "attention_value_channels": value}
-        for key, value in UNEQUAL_DEPTHS
-    ),
+    {"norm": "pre", "positions": "concatenated"},
+    {"positions": "learned", "max_positions": POSITIONS, "tie_embeddings": False},
+    {"positions": "none", "num_heads": 4},
+    {"num_heads": 1, "filter_size": 20, "hidden_size": 12, "norm_epsilon": 0.05},
+    {"attention_key_channels": 8, "attention_value_channels": 12},
+    {"attention_key_channels": 6, "attention_value_channels": 4},
 ]
 
 
@@ -122,10 +114,8 @@ def test_every_variant_has_the_log_probabilities_of_the_papers_equations(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"attention_compatibility": "dot_product"},
-        {"num_encoder_layers": 3, "num_decoder_layers": 1},
-        {"num_encoder_layers": 1, "num_decoder_layers": 3, "norm": "pre"},
-        {"positions": "learned", "max_positions": 4},
+        {"attention_compatibility": "dot_product", "num_decoder_layers": 1},
+        {"positions": "learned", "max_positions": 4, "num_encoder_layers": 1},
     ],
     ids=str,
 )
@@ -178,24 +168,28 @@ def test_the_last_position_is_that_of_the_table_and_the_next_one_fails(tmp_path)
         scored(engine, random_sentences(4, [POSITIONS + 1]), targets)
 
 
+@pytest.fixture(scope="module")
+def quantized(tmp_path_factory):
+    """Return a model, and its log-probabilities by Keras and by exact CTranslate2."""
+    model = tiny_transformer(seed=8)
+    folder = tmp_path_factory.mktemp("exact") / "model"
+    return model, keras_log_probs(model), scored(loaded(written(model, folder)))
+
+
 @pytest.mark.parametrize(
     ("quantization", "tolerance"),
     [
         ("float16", 5e-3),
-        ("bfloat16", 0.05),
         ("int16", 1e-2),
         ("int8", 0.05),
-        ("int8_float32", 0.05),
         ("int8_bfloat16", 0.05),
-        ("int8_float16", 0.05),
     ],
 )
 def test_quantized_weights_are_near_and_the_models_own_are_untouched(
-    quantization, tolerance, tmp_path
+    quantized, quantization, tolerance, tmp_path
 ):
-    model = tiny_transformer(seed=8)
+    model, expected, exact = quantized
     before = [np.array(weight) for weight in model.get_weights()]
-    expected = keras_log_probs(model)
     folder = written(model, tmp_path / "model", quantization)
     for weight, old in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(weight, old)
@@ -203,21 +197,18 @@ def test_quantized_weights_are_near_and_the_models_own_are_untouched(
     # (docs/serving.md), which is the engine's error and not the file's.
     found = scored(loaded(folder, "float32"))
     assert_equal(found, expected, tolerance)
-    exact = scored(loaded(written(model, tmp_path / "exact")))
     assert max(abs(a - b).max() for a, b in zip(found, exact, strict=True)) > 1e-5
 
 
-@pytest.mark.parametrize(
-    "quantization", ["int8", "int8_float32", "int8_bfloat16", "int8_float16"]
-)
-def test_8_bit_arithmetic_is_near_the_models_own(quantization, tmp_path):
-    model = tiny_transformer(seed=8)
+@pytest.mark.parametrize("quantization", ["int8", "int8_float16"])
+def test_8_bit_arithmetic_is_near_the_models_own(quantized, quantization, tmp_path):
+    model, expected, _ = quantized
     engine = loaded(written(model, tmp_path / "model", quantization), quantization)
     assert engine.compute_type == "int8_float32"
     # Without VNNI, sums of two products saturate (docs/serving.md).
     cpuinfo = Path("/proc/cpuinfo")
     has_vnni = cpuinfo.exists() and "vnni" in cpuinfo.read_text()
-    assert_equal(scored(engine), keras_log_probs(model), 0.5 if has_vnni else 1.0)
+    assert_equal(scored(engine), expected, 0.5 if has_vnni else 1.0)
 
 
 def test_the_configuration_names_tokens_and_epsilon_of_the_model(tmp_path):

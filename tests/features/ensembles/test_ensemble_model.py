@@ -22,14 +22,10 @@ INPUTS = padded(random_sentences(3, [5, 7, 3]))
 @pytest.fixture(scope="module")
 def models():
     """Return models of different sizes that write different translations."""
-    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 2, "hidden_size": 12}
-    sizes |= {
-        "num_heads": 3,
-        "attention_key_channels": 12,
-        "attention_value_channels": 12,
-    }
-    small = tiny_transformer(1, num_encoder_layers=1, num_decoder_layers=1)
-    return [small, tiny_transformer(2, **sizes)]
+    names = ("hidden_size", "attention_key_channels", "attention_value_channels")
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    sizes = dict.fromkeys(names, 12) | {"num_heads": 3}
+    return [tiny_transformer(1, **layers), tiny_transformer(2, **layers, **sizes)]
 
 
 def translator(model, **hparams):

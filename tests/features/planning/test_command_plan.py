@@ -66,6 +66,7 @@ def test_the_flags_of_a_training_give_its_plan(trained):
     assert not new.exists()
 
 
+@pytest.mark.usefixtures("eager")
 def test_timed_steps_give_hours(trained):
     flags = ["--output_dir", str(trained.output_dir), "--xla", "off"]
     plan = json.loads(

@@ -7,12 +7,9 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.features.reproduction.comparison_report import (
     Line,
-    Measured,
     compare,
-    summarize,
 )
 from t2t_repro.features.reproduction.paper_tables import Row, Table
-from tests.support.result import RESULT
 
 ROW = Row(
     "name",
@@ -65,34 +62,3 @@ def test_a_system_of_others_has_published_values_only():
     (line,), asked = lines(Row("name", "label", {"BLEU": 1.5}))
     assert line == Line("name", "label", {"BLEU": 1.5})
     assert asked == []
-
-
-def test_a_row_with_a_baseline_has_a_second_line():
-    results = [
-        dataclasses.replace(RESULT, system="own", steps=11),
-        dataclasses.replace(RESULT, system="other", steps=12),
-    ]
-    row = dataclasses.replace(ROW, baseline_set="other")
-    (own, baseline), asked = lines(row, results)
-    assert asked == ["own", "other"]
-    assert (own.hparams_set, own.measured.steps) == ("own", 11)
-    assert (baseline.hparams_set, baseline.measured.steps) == ("other", 12)
-    assert (baseline.row, baseline.published) == ("name", {})
-    # The paper does not say how its baseline was trained.
-    assert baseline.flops_by_formula is None
-
-
-def test_results_are_summarized_seed_by_seed():
-    results = [
-        dataclasses.replace(RESULT, seed=3, seconds=60.0, scores={"a": 1.0, "b": 2.0}),
-        dataclasses.replace(RESULT, seed=5, seconds=180.0, scores={"a": 4.0}),
-    ]
-    assert summarize(results, Table("t", "title", (), [])) == Measured(
-        scale="small",
-        text="Multi30k en-de",
-        parameters=1,
-        seeds=(3, 5),
-        steps=3_000,
-        minutes=2.0,
-        scores={"a": (1.0, 4.0), "b": (2.0,)},
-    )

@@ -99,11 +99,6 @@ def test_our_scores_name_the_text_and_the_size_of_the_trained_model():
     assert "not with the published scores" in title
 
 
-def test_scores_at_the_papers_scale_are_not_called_smaller():
-    results = results_of("transformer_base_a_h1", "paper", dev=[24.0])
-    assert report("table3", results).blocks[OURS].title == "Ours:"
-
-
 def test_perplexity_and_both_bleus_have_separate_columns():
     results = results_of("transformer_base_a_h1", ppl=[8.0], dev=[31.0], test=[32.5])
     row = row_of("table3", "a_h1", results, OURS)
@@ -223,21 +218,6 @@ def test_a_report_names_every_row_in_lines_of_at_most_160_characters(name):
     for form in FORMATS:
         text = write_report(report(name, shipped_results()), form)
         assert all(row.name in text for row in find_table(name).rows)
-
-
-@pytest.mark.parametrize("name", [table.name for table in TABLES])
-def test_numbers_are_aligned_to_the_right(name):
-    """All cells of a column of numbers end at the same position."""
-    for block in report(name, shipped_results()).blocks:
-        headings, *rows = block.rows
-        for index, heading in enumerate(headings):
-            has_words = any(
-                row[index] and not any(c.isdigit() for c in row[index]) for row in rows
-            )
-            if heading in {"PPL", "BLEU", "our dev BLEU", "our params", "F1", "en-de"}:
-                assert index in block.right
-            if has_words and heading != "runs":
-                assert index not in block.right
 
 
 def test_json_has_numbers_and_every_seed():

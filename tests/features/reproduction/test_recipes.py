@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 
 import pytest
 
@@ -10,10 +9,9 @@ from t2t_repro.errors import UsageError
 from t2t_repro.features.reproduction import recipes
 from t2t_repro.features.reproduction.paper_tables import TABLES
 from t2t_repro.features.reproduction.paper_tables import find_table as table
-from t2t_repro.features.reproduction.recipes import PARSING, Recipe
+from t2t_repro.features.reproduction.recipes import Recipe
 
 PAIRS = Recipe("p", 1, ("dev",), text={"train": ("a", "b"), "test": ("c", "d")})
-TREES = Recipe("p", 1, ("dev",), text={"train": ("a",), "dev": ("b",)})
 
 
 def test_an_average_is_scored_alone_unless_systems_are_ranked():
@@ -22,17 +20,6 @@ def test_an_average_is_scored_alone_unless_systems_are_ranked():
     assert averaged.checkpoints == ("averaged",)
     ranking = dataclasses.replace(averaged, ranks_systems=True)
     assert ranking.checkpoints == ("latest", "averaged")
-
-
-def test_text_has_a_flag_per_split_and_side():
-    assert list(PAIRS.text_flags()) == [
-        ("--train_source", "a"),
-        ("--train_target", "b"),
-        ("--test_source", "c"),
-        ("--test_target", "d"),
-    ]
-    assert PAIRS.file_names == ["a", "b", "c", "d"]
-    assert list(TREES.text_flags()) == [("--train_trees", "a"), ("--dev_trees", "b")]
 
 
 OWN = sorted(
@@ -134,16 +121,6 @@ def test_every_row_differs_from_the_base_as_at_full_size(name):
     assert row.parse(recipes.overrides(row)) == recipes.scaled(row)
 
 
-def test_text_is_found_with_its_digests(tmp_path):
-    contents = {name: f"text of {name}" for name in PARSING.file_names}
-    for name, content in contents.items():
-        (tmp_path / name).write_text(content)
-    assert PARSING.text_digests(tmp_path) == {
-        name: hashlib.sha256(content.encode()).hexdigest()
-        for name, content in contents.items()
-    }
-
-
 def test_the_long_scale_peaks_at_one_thousandth():
     hparams = recipes.scaled(catalogue.hparams("transformer_base"), "long")
     width, warmup = hparams.hidden_size, hparams.learning_rate_warmup_steps
@@ -155,28 +132,3 @@ def test_the_long_scale_peaks_at_one_thousandth():
 def test_a_parser_has_no_long_scale():
     with pytest.raises(UsageError, match="has no long scale"):
         recipe("table4/transformer_4_layers_wsj_only", "long")
-
-
-def test_the_long_scale_has_more_steps_and_ranks_systems_by_their_averages():
-    found, small = recipe("table3/base", "long"), recipe("table3/base")
-    assert (found.train_steps, found.save_checkpoints_steps) == (10_000, 200)
-    assert (found.average_last, found.ranks_systems) == (5, True)
-    changed = ("hparams", "train_steps", "save_checkpoints_steps", "average_last")
-    changes = {name: getattr(small, name) for name in (*changed, "ranks_systems")}
-    assert dataclasses.replace(found, **changes) == small
-
-
-def test_a_row_that_changes_its_set_has_its_changes():
-    attention = table("attention")
-    recipe = recipes.paper_recipe(attention, attention.row("additive_dk256"))
-    assert recipe.hparams_set == "transformer_base"
-    assert recipe.hparams == (
-        "attention_compatibility=additive,attention_key_channels=2048"
-    )
-
-
-def test_a_translator_to_french_is_trained_on_french():
-    enfr = table("enfr")
-    recipe = recipes.paper_recipe(enfr, enfr.row("transformer_big"))
-    assert recipe.problem == "translate_enfr_wmt14"
-    assert recipe.hparams_set == "transformer_big_enfr"

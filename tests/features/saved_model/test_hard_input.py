@@ -49,6 +49,9 @@ def test_a_batch_of_empty_texts_is_answered(subword_system, name):
     assert np.isfinite(scores).all()
     assert scores[0] == scores[1]
     assert found["truncated"].numpy().tolist() == [False, False]
+    if "outputs" in found:
+        assert set(found["outputs"].numpy().ravel().tolist()) == {b""}
+        assert not np.any(scores)
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

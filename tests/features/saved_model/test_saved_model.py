@@ -66,19 +66,6 @@ def test_served_translations_are_those_of_the_model_in_memory(signatures, expect
     np.testing.assert_allclose(found["scores"], scores, atol=1e-5)
 
 
-def test_text_without_tokens_has_an_empty_translation_and_no_score(signatures):
-    found = signatures["serving_default"](tf.constant(["", "1 2", " ", "2", "\u200b"]))
-    assert as_text(found["outputs"])[::2] == ["", "", ""]
-    assert found["scores"].numpy()[::2].tolist() == [0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize("sentences", [[""], ["", ""], []])
-def test_a_batch_without_any_token_has_empty_translations(signatures, sentences):
-    inputs = tf.constant(sentences, tf.string)
-    found = signatures["serving_default"](inputs)
-    assert as_text(found["outputs"]) == [""] * len(sentences)
-
-
 def test_a_translation_does_not_depend_on_its_batch(signatures):
     serve = signatures["serving_default"]
     together = as_text(serve(tf.constant(SENTENCES))["outputs"])

@@ -105,15 +105,6 @@ def test_no_column_leaves_the_chart(page):
         assert 0 <= top <= top + height <= 230
 
 
-def test_empty_outputs_are_visible(page):
-    assert "(empty)" in Elements(page).texts("i")
-
-
-@pytest.mark.parametrize("texts", [([""], [""]), (["a"], [""]), (["a"], ["a"])])
-def test_unusual_texts_have_a_page(texts):
-    assert Elements(card_page(make_card(*texts), "t")).open == []
-
-
 def test_a_missing_score_is_not_a_column(card):
     scores = tuple(
         dataclasses.replace(s, value=None, signature=None, missing="not here")
@@ -149,10 +140,3 @@ def test_columns_follow_each_other_without_overlap():
 def test_a_missing_height_leaves_its_column_out():
     chart = column_chart("t", [Columns("a", "n", (None, 3.0))], 3)
     assert [series for series, *_ in rectangles(chart)] == [1]
-
-
-def test_labels_are_escaped():
-    chart = column_chart('<"t">', [Columns("<a>", "&", (1.0,))], 1)
-    assert 'aria-label="&lt;&quot;t&quot;&gt;"' in chart
-    assert ">&lt;a&gt;</text>" in chart
-    assert ">&amp;</text>" in chart

@@ -64,17 +64,6 @@ def test_copies_are_not_mentioned_without_sources():
     assert "source  " not in text
 
 
-def test_the_text_that_was_counted_is_named(card):
-    changed = dataclasses.replace(card, counted_in="some text")
-    assert "Words by frequency in some text" in card_lines(changed)
-
-
-def test_one_sentence_has_no_worst_ones():
-    lines = card_lines(make_card(["a"], ["a"]))
-    assert "Best sentences by chrF2" in lines
-    assert "Worst sentences by chrF2" not in lines
-
-
 def test_empty_outputs_are_visible(card):
     assert any(line.endswith("output     (empty)") for line in card_lines(card))
 

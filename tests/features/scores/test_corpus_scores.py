@@ -67,22 +67,6 @@ def test_score_and_signature_are_those_of_sacrebleus_command_line(
     assert scores[name].signature == expected["signature"]
 
 
-def test_tokenised_scores_are_those_of_the_papers_kind():
-    pytest.importorskip("sacremoses", reason="sacremoses is not installed")
-    for language in ("de", "fr"):
-        found = corpus_scores(HYPOTHESES, REFERENCES, language)
-        scores = {score.name: score for score in found}
-        for name, split in (("bleu_tokenized", False), ("bleu_paper", True)):
-            expected = tokenized_bleu(
-                HYPOTHESES,
-                REFERENCES,
-                MosesTokenizer(language),
-                compounds_split=split,
-            )
-            assert scores[name].value == expected.value
-            assert scores[name].signature == expected.signature
-
-
 def test_without_sacremoses_the_other_scores_are_there(monkeypatch, scores):
     monkeypatch.setattr(module, "is_available", lambda: False)
     found = {s.name: s for s in corpus_scores(HYPOTHESES, REFERENCES, "de")}
@@ -106,21 +90,6 @@ def test_the_papers_kinds_need_a_language_that_moses_knows(language, reason, sco
         assert reason in found[name].missing
     for name in COMMAND_LINES:
         assert found[name] == scores[name]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("bleu_13a", "sacreBLEU's default"),
-        ("bleu_13a_lc", "big 27.92"),
-        ("bleu_intl", "`t2t-bleu`, cased"),
-        ("bleu_intl_lc", "`t2t-bleu`, uncased"),
-        ("bleu_paper", "Vaswani et al., Table 2, English-German"),
-    ],
-)
-def test_each_score_names_its_kind_and_no_discussion_of_it(scores, name, kind):
-    assert kind in scores[name].meaning
-    assert "issue" not in scores[name].meaning
 
 
 def test_quoted_numbers_of_table_2_are_those_of_the_reproduced_table(scores):

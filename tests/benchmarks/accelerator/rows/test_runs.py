@@ -68,9 +68,7 @@ def test_several_seeds_become_an_ensemble_with_their_weights(
         for variable in system.model.trainable_variables:
             expected = outcome.arrays[f"averaged/{variable.path}"][number]
             np.testing.assert_array_equal(variable.numpy(), expected)
-    sources, _ = data.raw_text("dev")
-    ensemble = load_ensemble(folder, ["averaged"])
-    assert len(ensemble.translate(sources[:2])) == 2
+    assert len(load_ensemble(folder, ["averaged"]).model.members) == 2
 
 
 def test_one_seed_becomes_a_run(data, translator, outcome, tmp_path):
@@ -146,7 +144,7 @@ def test_a_translation_job_has_no_counters(translator):
 def test_the_result_of_a_parser_has_f1_and_its_commands(
     parser, parser_data, trees, jobs, tmp_path, monkeypatch
 ):
-    short = {"beam_size": 2, "extra_length": 9}
+    short = {"beam_size": 1, "extra_length": 9}
     search = ParsingProblem.decode_defaults | short
     monkeypatch.setattr(ParsingProblem, "decode_defaults", search)
     outcomes, files = tmp_path / "outcomes", tmp_path / "results"
