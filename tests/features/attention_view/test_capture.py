@@ -69,20 +69,6 @@ def test_texts_are_encoded_with_an_end_of_sentence():
     assert encode_source(DIGITS, "0 unheard", 3) == [3, 2, 1]
 
 
-@pytest.mark.parametrize("text", ["", "   "])
-@pytest.mark.parametrize(
-    ("encode", "side"), [(encode_source, "source"), (encode_target, "target")]
-)
-def test_a_text_without_words_is_refused(text, encode, side):
-    with pytest.raises(UserError, match=f"received a {side} without words"):
-        encode(DIGITS, text, 9)
-
-
-def test_a_text_longer_than_the_model_reads_is_refused():
-    with pytest.raises(UserError, match="of 4 tokens, expected at most 3"):
-        encode_source(DIGITS, "1 2 3", 3)
-
-
 def test_a_target_outside_of_the_vocabulary_is_refused_with_its_word():
     with pytest.raises(UserError, match="received a target with 'unheard', which"):
         encode_target(DIGITS, "1 unheard 2", 9)

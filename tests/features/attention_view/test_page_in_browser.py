@@ -295,15 +295,6 @@ def test_a_double_click_or_shift_shows_one_head_and_another_all_heads(page):
     assert pressed() == ["2"]
 
 
-def test_more_than_ten_heads_have_toggles_and_lines(page):
-    document = make_document(heads=12)
-    page.open(document).subwords()
-    page.hover(page.token("query", 2))
-    assert_lines(page, weights_of(document)[-1, :, 2], list(range(12)))
-    assert len(page.all(".chip")) == 12
-    assert page.all("path.line[data-head='11'][stroke-dasharray]")
-
-
 def test_a_pinned_token_keeps_its_lines(page):
     page.open(make_document())
     page.click(page.token("query", 2))
@@ -415,16 +406,6 @@ def test_the_head_that_aligns_words_is_named_and_opens(page):
     page.hover(page.token("query", 4))
     strongest = max(page.lines().items(), key=lambda item: item[1])
     assert page.text(page.token("key", strongest[0][0])) == "Hause"
-
-
-def test_a_row_of_the_table_opens_the_lines_of_its_head(page):
-    document = make_document()
-    page.open(document)
-    page.tab("table")
-    page.click("tr[data-layer='0'][data-head='3'] td")
-    page.hover(page.token("query", 0))
-    expected = merged(weights_of(document), TARGET, SOURCE)
-    assert_lines(page, expected[0, :, 0], [3])
 
 
 def test_a_small_picture_opens_its_heat_map(page):

@@ -149,7 +149,7 @@ def byte_pieces(content: bytes) -> list[str]:
     return [f"<0x{byte:02X}>" for byte in content]
 
 
-@pytest.mark.parametrize("text", ["é", "日", "日本語", "🙂", "a日b", "9"])
+@pytest.mark.parametrize("text", ["é", "日本語", "🙂", "a日b"])
 def test_bytes_that_form_characters_become_these_characters(text):
     assert join_bytes(byte_pieces(text.encode())) == text
 

@@ -146,15 +146,6 @@ def test_one_different_sentence_is_never_significant_by_randomisation():
         assert found[metric, "second"].p_value == 1
 
 
-def test_intervals_of_approximate_randomisation_come_from_the_bootstrap():
-    systems = {"base": spoilt(0.5, 1), "better": spoilt(0.1, 2)}
-    found = compared("approximate_randomization", **systems)
-    for comparison in found.values():
-        assert comparison.confidence > 0
-        assert comparison.mean == pytest.approx(comparison.score, abs=2)
-        assert "bs:1000|ar:200" in comparison.signature
-
-
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize(
     ("first", "second", "references", "chrf", "ter"),

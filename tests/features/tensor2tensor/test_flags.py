@@ -22,7 +22,6 @@ def read(*arguments):
     [
         (["--model=a"], {"model": "a"}),
         (["--model", "a"], {"model": "a"}),
-        (["-model=a"], {"model": "a"}),
         (["-model", "a"], {"model": "a"}),
         (["--model="], {"model": ""}),
         (["--model=a=b,c=d"], {"model": "a=b,c=d"}),
@@ -30,8 +29,6 @@ def read(*arguments):
         (["--job-dir", "a"], {"job_dir": "a"}),
         (["--sync"], {"sync": "true"}),
         (["--nosync"], {"sync": "false"}),
-        (["-nosync"], {"sync": "false"}),
-        (["--sync=False"], {"sync": "false"}),
         (["--sync", "false"], {"sync": "false"}),
         (["--sync", "1"], {"sync": "true"}),
         (["--sync", "--model", "a"], {"sync": "true", "model": "a"}),
