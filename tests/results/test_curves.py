@@ -80,7 +80,7 @@ def test_a_curve_needs_an_existing_folder(tmp_path):
         curve.save("nowhere")
 
 
-@pytest.mark.parametrize("name", ["a/b", "", "../a", ".hidden"])
+@pytest.mark.parametrize("name", ["a/b", "", ".hidden"])
 def test_a_name_that_no_file_can_have_is_refused(tmp_path, name):
     with pytest.raises(UsageError, match="received name="):
         curve_of(run(tmp_path), name)

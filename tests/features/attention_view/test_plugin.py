@@ -232,7 +232,6 @@ def test_a_document_comes_back_as_it_was_written(tab):
     ("request_", "code", "message"),
     [
         ("list", 400, 'The request has no argument "run".'),
-        ("list run=x", 404, 'The run "x" has no attention.'),
         ("list run=plain/train", 404, 'The run "plain/train" has no'),
         ("branches run=plain/eval", 404, "has no kappa and alpha."),
         ("document run=plain/eval", 400, 'has no argument "step".'),
@@ -247,7 +246,7 @@ def test_a_document_comes_back_as_it_was_written(tab):
             *(404, 'has no attention of "branches" at step 10.'),
         ),
     ],
-    ids=range(9),
+    ids=range(8),
 )
 def test_a_request_without_an_answer_gets_a_sentence(tab, request_, code, message):
     route, *arguments = request_.split()

