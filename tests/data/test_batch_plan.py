@@ -28,12 +28,6 @@ def test_every_text_is_in_one_batch_that_has_room_for_it(count):
         assert max(lengths[n] for n in indices) <= length
 
 
-def test_the_longest_texts_come_first():
-    lengths = random.Random(1).choices(range(1, 17), k=50)
-    order = [lengths[n] for indices, _ in PLAN.group(lengths) for n in indices]
-    assert order == sorted(lengths, reverse=True)
-
-
 @pytest.mark.parametrize(("batch_size", "rows"), [(20, 4), (32, 4), (90, 8)])
 def test_each_of_four_replicas_has_the_rows_of_its_tokens_and_at_least_one(
     batch_size, rows

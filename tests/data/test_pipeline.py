@@ -12,7 +12,6 @@ from t2t_repro.data.pipeline import (
     BatchPlan,
     Shards,
     evaluation_batches,
-    read_examples,
     training_epoch,
 )
 from tests.support.corpus import random_pairs, rows_of, write_shards
@@ -130,19 +129,6 @@ def test_another_seed_or_epoch_reads_the_shards_in_another_order(
 @pytest.mark.parametrize("done", [1, 7])
 def test_the_batches_after_the_skipped_ones_follow(shards, epoch, done):
     assert epoch_of(shards, skip_batches=done) == epoch[done:]
-
-
-def test_swap_exchanges_the_sides_and_nothing_else(shards, epoch):
-    swapped = [[(target, source) for source, target in b] for b in epoch]
-    assert epoch_of(Shards(shards.paths, swap_sides=True)) == swapped
-
-
-def test_examples_are_read_as_they_were_written(shards):
-    examples = [
-        ([*map(int, pair["inputs"])], [*map(int, pair["targets"])])
-        for pair in read_examples(Shards(shards.paths[:1]))
-    ]
-    assert examples == PAIRS[::3]
 
 
 def test_the_parts_of_the_replicas_make_up_the_global_batch(shards):

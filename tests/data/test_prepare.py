@@ -233,10 +233,9 @@ def test_data_of_a_users_own_model_is_opened_without_it(tmp_path, own):
     assert (tmp_path / "data" / "numbers.model").stat().st_mtime_ns == before
 
 
-def test_a_users_own_model_is_refused_for_data_without_it(tmp_path, own):
-    prepare(Numbers(), tmp_path / "data", settings=SETTINGS)
+def test_a_users_own_model_is_refused_for_data_without_it(data_dir, own):
     with pytest.raises(UserError, match="source_model was not given there"):
-        open_or_prepare(Numbers(), tmp_path / "data", {"source_model": str(own)})
+        open_or_prepare(Numbers(), data_dir, {"source_model": str(own)})
 
 
 def test_a_split_without_pairs_is_refused_and_leaves_no_file(tmp_path):

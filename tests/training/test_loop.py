@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.errors import UserError
 from t2t_repro.training import training_batches
 from t2t_repro.training.checkpoint_paths import step_of
@@ -199,12 +198,6 @@ def test_a_diverged_run_keeps_the_last_good_checkpoint(shards, tmp_path):
     trainer = tiny_trainer(tmp_path, shards, train_steps=5)
     trainer.train()
     assert all(np.isfinite(w).all() for w in weights_of(trainer.model).values())
-
-
-def test_data_without_a_short_pair_is_a_user_error(shards, tmp_path):
-    message = "no training pair is short enough: received max_length=1"
-    with pytest.raises(UserError, match=message):
-        train(tmp_path, shards, train_steps=1, plan=BatchPlan((1,), (4,)))
 
 
 def test_epochs_are_counted_from_zero(shards, tmp_path):
