@@ -22,10 +22,6 @@ class CountingGermanToEnglish(Problem):
         yield "eins", f"one {split}"
 
 
-def test_an_unregistered_problem_is_named_after_its_class():
-    assert CountingGermanToEnglish().name == "counting_german_to_english"
-
-
 def test_an_unregistered_subclass_does_not_take_its_parents_name_and_files():
     with registry.problems.isolated():
 

@@ -5,13 +5,11 @@ import io
 import math
 import re
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.training import training_batches
 from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.loop import Trainer
 from t2t_repro.training.recovery import DivergedError
@@ -161,25 +159,6 @@ def test_one_number_that_is_not_finite_is_enough_to_refuse_the_weights(
     trainer.step = 37
     with pytest.raises(DivergedError, match="logits/bias is not finite at step 37"):
         trainer._refuse_diverged_weights()
-
-
-def test_an_epoch_is_cut_into_one_part_per_replica(shards, tmp_path, monkeypatch):
-    """With the seed of the run, and the position in the epoch."""
-    calls = []
-    monkeypatch.setattr(
-        training_batches, "training_epoch", lambda *_, **given: calls.append(given)
-    )
-    trainer = tiny_trainer(tmp_path, shards, train_steps=50, random_seed=11)
-    trainer.checkpoints.epoch.assign(3)
-    trainer.checkpoints.batches.assign(2)
-    trainer.batches.strategy = SimpleNamespace(
-        num_replicas_in_sync=4,
-        distribute_datasets_from_function=lambda make: make(None),
-    )
-    trainer.batches.workers = SimpleNamespace(first_replica=2, replicas_here=2)
-    trainer.batches.epoch()
-    expected = {"seed": 11, "epoch": 3, "skip_batches": 2, "num_replicas": 4}
-    assert calls == [expected | {"replicas_here": slice(2, 4)}]
 
 
 def test_a_diverged_run_keeps_the_last_good_checkpoint(shards, tmp_path):

@@ -16,7 +16,7 @@ from t2t_repro.layers.residual import ResidualConnection
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.losses import token_losses
-from t2t_repro.training.optimizer import has_overflowed, loss_scales_of, make_optimizer
+from t2t_repro.training.optimizer import has_overflowed, make_optimizer
 from t2t_repro.training.recovery import UpdateGuard
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_state import TrainingCheckpoints
@@ -141,31 +141,6 @@ def test_float16_reports_and_clips_the_norm_of_float32(monkeypatch, limit):
     moments = [v.numpy() for v in adam.variables if "momentum" in v.path]
     applied = np.sqrt(sum(np.square(moment).sum() for moment in moments))
     assert applied == pytest.approx(0.1 * min(norm, limit), rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("step", "overflowed"),
-    [
-        ({"gradient_norm": math.inf, "loss_scale": 8.0}, True),
-        ({"gradient_norm": math.nan, "loss_scale": 8.0}, True),
-        ({"gradient_norm": math.nan, "loss_scale": 8.0, "skipped": 0.0}, True),
-        ({"gradient_norm": math.nan, "loss_scale": 8.0, "skipped": 1.0}, False),
-        ({"gradient_norm": 1.0, "loss_scale": 8.0}, False),
-        ({"gradient_norm": math.inf}, False),
-    ],
-)
-def test_an_overflow_is_an_infinite_gradient_that_was_scaled(step, overflowed):
-    assert has_overflowed(step) == overflowed
-
-
-def test_only_a_scaled_loss_has_a_scale():
-    assert loss_scales_of(keras.optimizers.Adam()) == {}
-    optimizer = keras.optimizers.LossScaleOptimizer(
-        keras.optimizers.Adam(), initial_scale=64.0
-    )
-    assert {k: float(v) for k, v in loss_scales_of(optimizer).items()} == {
-        "loss_scale": 64.0
-    }
 
 
 FIRST_SCALE, GROWTH, UPDATES = 2.0**24, 4, 14
