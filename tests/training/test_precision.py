@@ -143,6 +143,13 @@ def test_float16_reports_and_clips_the_norm_of_float32(monkeypatch, limit):
     assert applied == pytest.approx(0.1 * min(norm, limit), rel=0.01)
 
 
+def test_an_overflow_is_an_infinite_gradient_that_was_scaled():
+    scaled = {"gradient_norm": math.nan, "loss_scale": 8.0}
+    assert has_overflowed(scaled | {"skipped": 0.0})
+    assert not has_overflowed(scaled | {"skipped": 1.0})
+    assert not has_overflowed(scaled | {"gradient_norm": 1.0})
+
+
 FIRST_SCALE, GROWTH, UPDATES = 2.0**24, 4, 14
 
 
