@@ -1,6 +1,6 @@
 """Files and folders: written completely or not at all, locked, and their paths.
 
-Some are JSON that describes its folder: a run's `hparams.json`, a manifest of data.
+Some files are JSON descriptions of their folder: a run's `hparams.json`, a manifest.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NO_SPACE = {
 
 
 def incomplete_name(name: str) -> str:
-    """Return another name for a file until it is complete.
+    """Return a temporary name for a file that is not complete yet.
 
     It is random, so that nobody can have put a link there, and no other process writes
     the same file.
@@ -50,13 +50,13 @@ def incomplete_name(name: str) -> str:
 
 
 def complete_name(name: str) -> str:
-    """Return the name that a file gets when it is complete; see `incomplete_name`."""
+    """Return the final name of a file with an `incomplete_name`."""
     return re.sub(rf"(\.[0-9a-f]{{8}})?{re.escape(INCOMPLETE)}$", "", name)
 
 
 @contextmanager
 def atomic_file(path: Path) -> Generator[BinaryIO]:
-    """Yield a new file that gets its name when the block ends.
+    """Yield a new file that is renamed to `path` when the block ends.
 
     A process that is killed inside the block leaves it under its `incomplete_name`.
 
@@ -75,7 +75,7 @@ def atomic_file(path: Path) -> Generator[BinaryIO]:
 
 
 def atomic_write(path: Path, content: bytes | str) -> None:
-    """Write a file under another name, then rename it.
+    """Write a file under a temporary name, then rename it.
 
     Args:
         path: Path of the file. An existing file is replaced.
@@ -145,8 +145,8 @@ def atomic_folder(folder: Path) -> Generator[Path]:
 def recover_folder(folder: Path) -> None:
     """Clean up after a process that was killed inside `atomic_folder`.
 
-    If it was killed between its two renames, the old folder gets its name back.
-    Call this only where no other process can be writing the folder.
+    If it was killed between its two renames, the old folder is renamed back. Call this
+    only where no other process can be writing the folder.
 
     Args:
         folder: Path of the folder; it need not exist.
@@ -261,7 +261,7 @@ def _lock(folder: Path, name: str, doing: str) -> int | None:
             logger.warning("%s cannot be locked: %s", folder, error.strerror)
             return None
         if os.fstat(descriptor).st_nlink > 1:
-            path.unlink()  # only one name of a file that is not a lock
+            path.unlink()  # not a lock; the file keeps its other names
         elif _is_file(descriptor, path):
             # On a full disk, the message of another process lacks the pid.
             with suppress(OSError):
@@ -299,7 +299,7 @@ def check_local_path(path: str | Path, name: str = "") -> None:
         name: Flag or argument of the path, for the message.
 
     Raises:
-        UserError: If it is one.
+        UserError: If the path is remote.
     """
     if _REMOTE.match(str(path)):
         raise UserError(
@@ -338,10 +338,10 @@ def path_inside(folder: str | Path, name: str) -> Path:
 
     Args:
         folder: The folder.
-        name: Name of the file. A description may be of a stranger, or damaged.
+        name: Name of the file. A description may be a stranger's, or damaged.
 
     Raises:
-        UserError: If it is not a name, but leads to another folder.
+        UserError: If the name leads to another folder.
     """
     is_name = type(name) is str and name == Path(name).name and "\0" not in name
     if not is_name or name in ("", ".."):

@@ -43,7 +43,7 @@ def import_package(folder: Path) -> ModuleType:
     """Import the package in a folder, under the name of the folder.
 
     Raises:
-        UsageError: If it is no package, or its name is taken.
+        UsageError: If it is not a package, or its name is taken.
         UserError: If the package raises an error; the message names the file and line.
     """
     init_file = folder / "__init__.py"
@@ -87,8 +87,8 @@ def located_error(error: BaseException) -> UserError | None:
         error: Any error.
 
     Returns:
-        The message; None if no code of the package was running, or if the error is no
-        `Exception`, such as an interrupt.
+        The message; None if no code of the package was running, or if the error is not
+        an `Exception`, such as an interrupt.
     """
     place, line = _origin(error)
     if not place or not isinstance(error, Exception):
@@ -147,7 +147,7 @@ def remember(folder: str | Path) -> None:
         atomic_write(file, description_text({"format": FORMAT, "packages": kept}))
         file.chmod(0o600)
     except (OSError, ValueError, RuntimeError) as error:
-        # A home that is missing or read-only, or a path that is no Unicode: the flag
+        # A home that is missing or read-only, or a path that is not Unicode: the flag
         # is needed again.
         logger.debug("cannot remember %s: %s", package, error)
 
@@ -205,7 +205,7 @@ def _paths(values: dict[str, Any]) -> list[str]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a file or folder, no link, belongs to the user alone, or root."""
+    """Return whether a file or folder, not a link, is the user's or root's alone."""
     try:
         found = path.lstat()
     except OSError:
@@ -232,7 +232,7 @@ _REFUSED = (
 
 
 def as_user_error(error: Exception) -> UserError | None:
-    """Return any error as one that the user can correct, or None if it is none.
+    """Convert an error into one that the user can correct, or return None.
 
     Args:
         error: A `UserError`, an error of a file, one that the user's package caused,

@@ -171,9 +171,9 @@ def number_in_range(
     """Make the `type` of a flag whose value is a number in a range.
 
     Args:
-        smallest: Smallest accepted number, if there is one.
+        smallest: Smallest accepted number, if any.
         kind: `int` or `float`.
-        largest: Largest accepted number, if there is one.
+        largest: Largest accepted number, if any.
 
     Returns:
         Function that parses the flag's text.

@@ -1,4 +1,4 @@
-"""What `t2t evaluate` prints: the scores, or a report of a feature.
+"""Output of `t2t evaluate`: the scores, or a report of a feature.
 
 Scores are JSON for programs, and a table for people at a terminal. A report is a module
 of a feature with the names of its flags in `FLAGS`, `add_flags(parser)`,

@@ -187,7 +187,7 @@ def check_replaces_no_input(
     """Refuse an output file that is one of the inputs, which would be lost.
 
     Raises:
-        UsageError: If it is one.
+        UsageError: If the output is one of the inputs.
     """
     if output in (None, STANDARD_STREAM):
         return
@@ -208,9 +208,9 @@ def _is_device(path: Path) -> bool:
 def write_lines(name: str, lines: Iterable[str]) -> None:
     """Write lines as they come, to a file or, for "-", to standard output.
 
-    A file gets its name when it is complete; until then its lines are in a file beside
-    it. If the name is a link, the file that it points to is replaced. A file whose name
-    ends in `.gz` is compressed.
+    Lines go to a temporary file beside the output, which is renamed when it is
+    complete. If the name is a link, the file that it points to is replaced. A file
+    whose name ends in `.gz` is compressed.
 
     Args:
         name: File, device, pipe, or "-".

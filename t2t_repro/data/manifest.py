@@ -1,7 +1,7 @@
 """The manifest of a data folder: counts, settings, sources and checksums.
 
 `<problem>.manifest.json` is written last, so files without a manifest are never used.
-It names every file, so stale files beside them are never read.
+It lists every file, so other files in the folder are never read.
 """
 
 from __future__ import annotations

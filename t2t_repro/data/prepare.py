@@ -1,7 +1,7 @@
 """Turn a problem's text into shards of ids, raw text for scoring and a manifest.
 
-All text is checked before anything is written, and no incomplete file gets its final
-name.
+All text is checked before anything is written, and incomplete files have temporary
+names.
 """
 
 from __future__ import annotations

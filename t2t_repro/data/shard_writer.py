@@ -41,10 +41,10 @@ _OUTPUT = re.compile(
 
 
 class OutputFiles:
-    """Files that get their names together when all are complete, or not at all.
+    """Files that are renamed together when all are complete, or not at all.
 
-    The file that was requested last gets its name last: the manifest. A file that
-    another program made is never replaced.
+    The file that was requested last, the manifest, is renamed last. A file that another
+    program made is never replaced.
 
     Args:
         folder: Folder of the files.
@@ -109,7 +109,7 @@ class OutputFiles:
             os.replace(path, self._folder / name)
 
     def _leftovers(self) -> list[tuple[str, Path]]:
-        """Return the names and paths of what a killed process left incomplete."""
+        """Return the names and paths of the incomplete files of a killed process."""
         named = [
             (complete_name(path.name), path)
             for path in matching(self._folder, f"{self.prefix}[-.]*{INCOMPLETE}")
@@ -132,9 +132,9 @@ class OutputFiles:
         return _OUTPUT.fullmatch(name.removeprefix(self.prefix)) is not None
 
     def _already_renamed(self) -> list[Path]:
-        """Return the files to which a killed process had given their names.
+        """Return the files that a killed process had already renamed.
 
-        Its manifest, which lists them, is still without its name.
+        Its manifest, which lists them, still has its temporary name.
         """
         manifest = dict(self._leftovers()).get(self._manifest)
         try:

@@ -40,7 +40,7 @@ class BeamSearchResult:
     Attributes:
         ids: int32 `[batch, beam, max_length]`, including EOS, padded with PAD_ID.
         scores: float32 `[batch, beam]`: log-probability over length penalty, plus
-            the coverage penalty if there is one.
+            any coverage penalty.
     """
 
     ids: KerasTensor

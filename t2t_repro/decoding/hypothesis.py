@@ -32,8 +32,8 @@ class Hypothesis:
 
     Attributes:
         text: The translation.
-        score: Log-probability divided by the length penalty, plus the coverage penalty
-            if there is one, in nats.
+        score: Log-probability divided by the length penalty, plus any coverage penalty,
+            in nats.
         repairs: Repairs of the model's output; see `Output`.
         ids: The ids that the model wrote, with EOS if it wrote one. If the source was
             cut into pieces, their ids follow each other.
@@ -119,9 +119,8 @@ class RankedHypothesis:
     Attributes:
         rank: 1 for the best.
         text: The translation.
-        score: Log-probability divided by the length penalty, plus the coverage penalty
-            if there is one, in nats. None for a consensus, which the model did not
-            write.
+        score: Log-probability divided by the length penalty, plus any coverage penalty,
+            in nats. None for a consensus, which the model did not write.
         log_prob: Log-probability of the tokens, in nats. None without a score, if the
             source was translated in pieces, or if there is a coverage penalty: the
             score is then a sum.

@@ -1,4 +1,4 @@
-"""What decides the next tokens of a search besides the model.
+"""Constraints and sampling of the next tokens of a search.
 
 `Constraints` forbid tokens, a `TargetGrammar` those that lead outside the outputs of a
 problem. `Sampling` draws tokens at random. The best tokens are found in few passes over

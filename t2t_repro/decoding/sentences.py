@@ -56,7 +56,7 @@ def followed_grammar(
         tokenizer: Tokenizer of the targets.
 
     Raises:
-        UserError: If the hparams follow a grammar, and there is none.
+        UserError: If the hparams follow a grammar that the problem does not have.
     """
     if not hparams.follows_grammar:
         return None
@@ -289,7 +289,7 @@ class SentenceTranslator(abc.ABC):
 
 
 def _checked(sentences: Iterable[str]) -> list[str]:
-    """Return the sentences, the blank ones empty; raise ValueError if one is no text.
+    """Return the sentences, blank ones as ""; raise ValueError if one is not text.
 
     A blank sentence has no tokens, but a problem's `postprocess` may put the
     words of the source into its output.

@@ -1,8 +1,8 @@
 """The features, and what each of them adds to the core.
 
-A feature is a folder here with everything that is its own: library code, its command,
-its flags. The core never imports one by an import statement. It asks this table, so
-that a folder and its line in `NAMES` can be deleted, and the rest still works.
+A feature is a folder here that holds all of its code: library, commands and flags. The
+core never imports a feature directly; it looks it up in this table. A folder and its
+line in `NAMES` can therefore be deleted, and the rest still works.
 
 The `__init__.py` of a feature declares what it adds and imports nothing else.
 """
@@ -17,7 +17,7 @@ from types import ModuleType
 
 from t2t_repro.errors import UsageError
 
-# In this order, their commands are in the help.
+# In the order of their commands in the help.
 NAMES = (
     "planning",
     "scores",
@@ -49,7 +49,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Feature:
-    """What a feature adds to the core.
+    """Contributions of a feature to the core.
 
     Attributes:
         commands: Its commands by name.

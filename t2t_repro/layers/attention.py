@@ -102,7 +102,7 @@ def neighbourhood_mask(length: int | KerasTensor, neighbourhood: int) -> KerasTe
 def with_padding_mask(
     attention_mask: KerasTensor | None, padding_mask: KerasTensor | None
 ) -> KerasTensor | None:
-    """Return a mask that also hides the padding of `padding_mask`, if there is one.
+    """Return a mask that also hides the padding of `padding_mask`, if given.
 
     Args:
         attention_mask: `[batch or 1, 1, query_length or 1, key_length]`.

@@ -82,7 +82,7 @@ OPTION_NAMES = frozenset(field.name for field in dataclasses.fields(LayerOptions
 def split_options(
     keywords: Mapping[str, Any],
 ) -> tuple[LayerStructure, dict[str, Any]]:
-    """Split keyword arguments into the options of layers and the other ones.
+    """Split keyword arguments into the options of layers and all others.
 
     Raises:
         ValueError: If an option has an unknown value, or two contradict each other.
@@ -207,7 +207,7 @@ class LayerWithOptions(keras.layers.Layer):
             self.feed_forward_residual = self.make_residual("feed_forward_residual")
 
     def build_network(self, shape: Any) -> None:
-        """Build the network and its residual, if there is one."""
+        """Build the network and its residual, if the layer has a separate network."""
         if self.feed_forward is not None:
             self.feed_forward.build(shape)
             self.feed_forward_residual.build(shape)
@@ -251,7 +251,7 @@ class Stack(LayerWithOptions):
             self.final_normalization.build(shape)
 
     def normalize(self, x: KerasTensor) -> KerasTensor:
-        """Apply the final normalization, if there is one, to the last layer's output.
+        """Apply the final normalization, if any, to the output of the last layer.
 
         Args:
             x: `[batch, length, hidden_size]`.

@@ -1,4 +1,4 @@
-"""How sublayers take their options, and the options that choose the sublayers."""
+"""The options that choose sublayers, and the base class of sublayers."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class Sublayer(keras.layers.Layer):
 
         Args:
             options: Options of the encoder or decoder layer.
-            **kwargs: Arguments that are no options, or that differ from them.
+            **kwargs: Arguments that are not options, or that override them.
         """
         shared = {
             name: getattr(options, name)

@@ -106,7 +106,7 @@ def input_layers(
     Args:
         side: "source" or "target", for the names of the layers.
         vocab_size: Size of the side's vocabulary.
-        counters: What positions are counted in besides tokens, at most two.
+        counters: Counters that positions are also encoded by, at most two.
         hidden_size: Width of the embeddings (d_model).
         positions: Kind of `layers.Positions`.
         max_positions: Number of positions, if they are learned.

@@ -1,4 +1,4 @@
-"""What positions are counted in besides tokens: words, and open brackets."""
+"""Counters of words and open brackets, in which positions can also be counted."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from t2t_repro.settings.hparams import HParams
 
 
 class PackedRows(NamedTuple):
-    """Where the tokens of rows of several sentences belong.
+    """Sentence and position of every token in rows of several sentences.
 
     Attributes:
         segmentation: Number of the sentence, counted from 1; 0 for padding. int32
@@ -53,7 +53,7 @@ class PackedRows(NamedTuple):
 def packed_sides(
     features: Mapping[str, KerasTensor],
 ) -> tuple[PackedRows, PackedRows] | tuple[None, None]:
-    """Return where the tokens of packed rows belong.
+    """Return the sentences and positions of the tokens of packed rows.
 
     Args:
         features: Features of `Transformer`.
@@ -164,7 +164,7 @@ class Transformer(CachedDecoding, keras.Model):
             hparams: Resolved or unresolved hparams.
             source_vocab_size: Size of the source vocabulary.
             target_vocab_size: Size of the target vocabulary.
-            counters: What positions are counted in besides tokens; needed if
+            counters: Counters of words and open brackets; needed if
                 `hparams.word_positions` or `hparams.depth_positions`.
 
         Returns:
@@ -262,7 +262,7 @@ class Transformer(CachedDecoding, keras.Model):
 
         Args:
             inputs: Token ids, int32 `[batch, source_length]`.
-            packed: Where the tokens belong, if a row has several sentences.
+            packed: Sentences and positions of the tokens, if rows are packed.
             training: Whether dropout is active.
 
         Returns:
@@ -296,7 +296,7 @@ class Transformer(CachedDecoding, keras.Model):
             targets: Token ids, int32 `[batch, target_length]`.
             memory: Output of `encode`, `[batch, source_length, hidden_size]`.
             memory_mask: Boolean `[batch, 1, 1 or target_length, source_length]`.
-            packed: Where the targets belong, if a row has several sentences.
+            packed: Sentences and positions of the targets, if rows are packed.
             training: Whether dropout is active.
 
         Returns:

@@ -103,7 +103,7 @@ def replace_branch_weights(model: keras.Model, mode: str, seed: int) -> None:
         seed: Seed of the random weights.
 
     Raises:
-        ValueError: If `mode` is none of these.
+        ValueError: If `mode` is unknown.
         UserError: If the model has no branches.
     """
     if mode not in BRANCH_WEIGHT_MODES:

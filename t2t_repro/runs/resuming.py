@@ -247,7 +247,7 @@ def check_no_ensemble(output_dir: Path) -> None:
     """Refuse the folder of an ensemble.
 
     Raises:
-        UserError: If it is one.
+        UserError: If the folder holds an ensemble.
     """
     members = member_folders(output_dir)
     if members:

@@ -99,7 +99,7 @@ class TrainingConfig:
 
     @property
     def changed_hparams(self) -> dict[str, tuple[Any, Any]]:
-        """What the user changed in the set, by name: its value and the new one."""
+        """The hparams that the user changed, by name: value in the set, new value."""
         named_set = catalogue.hparams(self.settings.hparams_set).values()
         return {
             name: (named_set[name], value)

@@ -80,7 +80,7 @@ class TranslatingSystem(abc.ABC):
 
     @property
     def engine_report(self) -> dict[str, str]:
-        """What an evaluation reports of the engine; nothing of the model itself."""
+        """Facts about the engine for the report of an evaluation; empty without one."""
         return {}
 
     @abc.abstractmethod
@@ -131,7 +131,7 @@ class TranslatingSystem(abc.ABC):
             decode_hparams: Settings of the search.
 
         Raises:
-            ValueError: If `sentences` is one string, or an item is no string.
+            ValueError: If `sentences` is one string, or an item is not a string.
         """
         translated = self.translator(decode_hparams).translate(sentences)
         return [hypotheses[0].text for hypotheses in translated]

@@ -1,4 +1,4 @@
-"""Settings of data preparation: how text becomes shards."""
+"""Settings of data preparation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _RECORDED_IF_GIVEN = ("subword_copies", "subword_sampling")
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareSettings(TypedSettings):
-    """How text becomes shards. Preparations agree only if all their settings do.
+    """Settings of data preparation, which turns text into shards.
 
-    The user's own models are paths and not settings: a manifest compares their content.
+    Two preparations agree only if all their settings do. Paths of the user's own models
+    are not among these settings: a manifest compares the content of the models.
 
     Attributes:
         source_model: Path of the user's own SentencePiece model of the inputs, or of

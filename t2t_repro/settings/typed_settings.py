@@ -82,7 +82,7 @@ class About:
         """Parse one value that the user wrote.
 
         Raises:
-            UserError: If the text is no value of this type.
+            UserError: If the text is not a value of this type.
         """
         try:
             return _BOOLEANS[text.lower()] if self.kind is bool else self.kind(text)

@@ -47,7 +47,7 @@ def listed(texts: Iterable[str], name: str) -> list[str]:
         name: Name of the argument, for messages.
 
     Raises:
-        ValueError: If it is one text instead of several, or an item is no text.
+        ValueError: If it is one text instead of several, or an item is not text.
     """
     if isinstance(texts, str | bytes):
         raise ValueError(

@@ -68,7 +68,7 @@ def all_but_products() -> contextlib.AbstractContextManager[None]:
     products as well (docs/training.md).
 
     The scope does not reach into the bodies of `tf.cond` and `tf.while_loop`. These
-    need scopes of their own.
+    need separate scopes.
     """
     return tf.xla.experimental.jit_scope(
         compile_ops=lambda node: node.op not in PRODUCTS

@@ -1,4 +1,4 @@
-"""What every head attends to: pages, figures, alignments, TensorBoard's tab."""
+"""Views of attention: pages, figures, alignments, and a tab of TensorBoard."""
 
 from t2t_repro.features import Command, Feature
 

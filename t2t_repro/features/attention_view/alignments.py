@@ -131,8 +131,8 @@ def association(linked: Sequence[Sequence[WordPair]]) -> float:
     """Return how well linked source words predict target words, in nats per link.
 
     The mean over all links of log p(target | source) / p(target), a pointwise mutual
-    information. The counts for a link are those of the other sentences, so a pair that
-    occurs once is no evidence; p(target) smooths them with the weight of one link.
+    information. The counts for a link leave out its own sentence, so a pair that occurs
+    once is not evidence; p(target) smooths them with the weight of one link.
 
     Args:
         linked: Linked words, source and target, of each sentence pair.

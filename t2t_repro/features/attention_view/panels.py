@@ -165,7 +165,7 @@ def _fonts(words: Iterable[str]) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class _Pen:
-    """What draws on a page, with its fonts."""
+    """Drawing of words, boxes and texts on a page."""
 
     axes: Axes
     fonts: list[str]

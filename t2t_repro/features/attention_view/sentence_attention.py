@@ -75,7 +75,7 @@ class TokenSequence:
     """Tokens that attend or are attended to.
 
     Attributes:
-        text: The text that the tokens come from, if there is one.
+        text: The text that the tokens come from, if any.
         tokens: Vocabulary entries, such as "▁Hund" or "</s>".
         words: Half-open spans of tokens that form the words, in order. They cover all
             tokens.

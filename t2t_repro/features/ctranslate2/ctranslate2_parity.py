@@ -49,7 +49,7 @@ class SearchParity:
 
 @dataclasses.dataclass(frozen=True)
 class Parity:
-    """How far a CTranslate2 model differs from the trained model.
+    """Differences between a CTranslate2 model and the trained model.
 
     Both sides count no probability of PAD.
 

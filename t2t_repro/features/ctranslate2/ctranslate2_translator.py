@@ -1,4 +1,4 @@
-"""What CTranslate2, a C++ engine, can compute, and a translator with it.
+"""The limits of CTranslate2, a C++ engine, and a translator that uses it.
 
 Imports neither TensorFlow nor, before it is used, CTranslate2.
 """
@@ -31,7 +31,7 @@ MODEL = "transformer"
 
 @dataclasses.dataclass(frozen=True)
 class Tolerance:
-    """How far CTranslate2 may differ from the trained model.
+    """Limits on the differences between CTranslate2 and the trained model.
 
     Attributes:
         mean: Mean of the absolute differences of tokens' log-probabilities, in nats.
@@ -51,7 +51,7 @@ _EXACT = Tolerance(mean=1e-5, largest=2e-4, equal=0.98)
 _HALF = Tolerance(mean=0.02, largest=0.5, equal=0.9)
 _EIGHT_BITS = Tolerance(mean=0.05, largest=2.0, equal=0.75)
 
-# Format of the weights -> how far it may differ. A CPU without 16-bit arithmetic
+# Format of the weights -> largest accepted differences. A CPU without 16-bit arithmetic
 # computes with float32 where a name has float16 or bfloat16.
 QUANTIZATIONS = {
     "float32": _EXACT,

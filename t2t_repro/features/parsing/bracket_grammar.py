@@ -133,7 +133,7 @@ class BracketGrammar:
 
 
 class _Tables:
-    """What each token does, as arrays that become constants of a graph.
+    """Effects of each token, as arrays that become constants of a graph.
 
     Attributes:
         depth_change: int32 `[vocab_size]`: 1 opens, -1 closes, 0 does neither.

@@ -205,8 +205,8 @@ def _write_page(args: argparse.Namespace) -> int:
     """Write the page of results, its appendix and its figures.
 
     Raises:
-        UsageError: If flags cannot be combined, if this is no checkout, or if a package
-            is not installed.
+        UsageError: If flags cannot be combined, if this is not a checkout, or if a
+            package is not installed.
     """
     _refuse_others("--page", args, (*SHOW_FLAGS, *RUN_FLAGS))
     _need_checkout("--page")
@@ -224,8 +224,8 @@ def _record(args: argparse.Namespace) -> int:
     """Write the learning curve of a training run.
 
     Raises:
-        UsageError: If a flag is missing, if flags cannot be combined, or if this is no
-            checkout.
+        UsageError: If a flag is missing, if flags cannot be combined, or if this is not
+            a checkout.
     """
     _refuse_others("--record", args, (*SHOW_FLAGS, *RUN_FLAGS, "page"))
     for flag in ("record", "name", "result_dir"):

@@ -142,7 +142,7 @@ class ServedTranslator(tf.Module):
 
     Raises:
         UsageError: If `max_source_tokens` is less than 1.
-        UserError: If the hparams follow a grammar, and there is none.
+        UserError: If the hparams follow a grammar that the problem does not have.
     """
 
     def __init__(

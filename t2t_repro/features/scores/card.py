@@ -44,7 +44,7 @@ class Faults:
         loops: Translations with a repetition loop; see `DEFINITION`.
         loops_in_references: References with a repetition loop.
         identical: Translations that are equal to their references, apart from
-            whitespace. This is no fault.
+            whitespace. This is not a fault.
     """
 
     copies: int | None

@@ -116,7 +116,7 @@ def check_problem(args: argparse.Namespace, problem: Problem) -> None:
     """Refuse the card of a system that writes trees.
 
     Raises:
-        UsageError: If there should be a card, and the outputs are no translations.
+        UsageError: If a card is requested and the outputs are not translations.
     """
     if is_wanted(args) and not problem.writes_targets:
         raise UsageError(

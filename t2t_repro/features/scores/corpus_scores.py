@@ -28,7 +28,7 @@ INSTALL = "pip install sacremoses"
 # without overlap: a-b-c is split once if b is one byte.
 _HYPHEN = re.compile(rb"(\S)-(\S)")
 _SPLIT_HYPHEN = rb"\1 ##AT##-##AT## \2"
-# Languages without a list of abbreviations of their own, which sacremoses knows.
+# Languages that sacremoses knows, but has no list of abbreviations for.
 _CJK = frozenset(("zh", "ja", "ko", "cjk"))
 
 

@@ -111,7 +111,7 @@ def scores_by_length(
 
 @dataclasses.dataclass(frozen=True)
 class WordCounts:
-    """How often each word is in a text.
+    """Frequencies of the words of a text.
 
     Attributes:
         counts: Frequency by word.
@@ -124,7 +124,7 @@ class WordCounts:
 
 @dataclasses.dataclass(frozen=True)
 class WordBand:
-    """How well the words whose frequencies are in a range are translated.
+    """Recall and precision of the words in a range of frequencies.
 
     Attributes:
         rarest: Smallest frequency in the range.

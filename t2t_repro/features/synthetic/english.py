@@ -243,7 +243,7 @@ def detokenize(tokens: list[str]) -> str:
 
 
 def referent(tree: str) -> int | None:
-    """Return the index of the leaf marked with `REFERENT`, if there is one."""
+    """Return the index of the leaf marked with `REFERENT`, if any."""
     marks = _MARKED_LEAF.findall(tree)
     return marks.index(REFERENT) if REFERENT in marks else None
 

@@ -29,7 +29,7 @@ Kind = Literal["passed", "read", "dropped", "refused"]
 
 @dataclass(frozen=True)
 class Flag:
-    """What became of a flag of tensor2tensor.
+    """A flag of tensor2tensor and its counterpart here.
 
     Attributes:
         name: Name of the flag.

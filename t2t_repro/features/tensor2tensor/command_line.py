@@ -112,7 +112,7 @@ def translated(
         result: Gets the answers.
         flag: Name of the flag, for messages.
         text: Overrides as the user wrote them.
-        old: Names of tensor2tensor that are none here.
+        old: Names of tensor2tensor that do not exist here.
         values: Values that are called differently here.
 
     Raises:
@@ -374,7 +374,7 @@ def describe_scoring(result: Translation, given: Mapping[str, str]) -> None:
 
 
 def write_sides(pairs: str, source: str, target: str) -> None:
-    """Write the two sides of a file of pairs into files of their own.
+    """Write the two sides of a file of pairs into separate files.
 
     Args:
         pairs: File with one source, TAB and target per line.
