@@ -64,6 +64,14 @@ def test_a_held_out_source_is_not_trained_on(tmp_path):
     assert dev & train == set()
 
 
+def test_a_pair_with_an_empty_side_is_never_held_out(tmp_path):
+    pairs = [*numbered(40), *((f"alone {n}", "") for n in range(360))]
+    problem = text_pairs(train=files(tmp_path, pairs))
+    dev = list(problem.pairs("dev", None))
+    assert len(dev) == 2
+    assert all(target for _, target in dev)
+
+
 def test_the_check_finds_an_error_in_any_split(tmp_path):
     good = files(tmp_path, numbered(3))
     broken = tmp_path / "broken"

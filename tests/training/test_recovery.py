@@ -203,6 +203,7 @@ def went_through(bad, results_without_a_stop, tmp_path_factory):
         ("killed", (3, 6, 9, 12, 15, 18)),
         # Stops after step 7, between two bad batches.
         ("stopped", (5,)),
+        ("stopped", (8,)),
         ("stopped", (3, 6, 9, 12, 15, 18)),
     ],
 )
