@@ -136,10 +136,6 @@ def test_a_path_that_is_no_unicode_is_no_error(configuration, tmp_path):
     assert not is_remembered(package)
 
 
-class ResourceExhaustedError(Exception):
-    """Has the name of TensorFlow's error."""
-
-
 def test_an_error_that_the_user_can_correct_stays_as_it_is():
     error = UsageError("wrong")
     assert as_user_error(error) is error
@@ -167,14 +163,9 @@ def test_errors_of_a_machine_without_memory_say_so(error):
     [
         (FileNotFoundError(2, "No such file", "a.txt"), "a.txt: No such file"),
         (OSError("gone"), "gone"),
-        (
-            ResourceExhaustedError("OOM in b\nmore"),
-            "out of memory: lower batch_size of `--hparams` to train or time, or of "
-            "`--decode_hparams` to translate.\nTensorFlow: OOM in b",
-        ),
     ],
 )
-def test_errors_of_files_and_devices_get_a_message(error, message):
+def test_errors_of_files_get_a_message(error, message):
     assert str(as_user_error(error)) == message
 
 

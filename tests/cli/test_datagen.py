@@ -207,16 +207,9 @@ def test_training_prepares_missing_data(tmp_path):
 
 def test_training_on_existing_data_needs_no_data_flags(tmp_path):
     data_dir = f"{tmp_path}/d"
-    datagen(
-        "--problem",
-        "text_pairs",
-        "--data_dir",
-        data_dir,
-        "--num_shards",
-        "2",
-        *text_files(tmp_path),
-    )
-    data = opened("--problem", "text_pairs", "--data_dir", data_dir)
+    place = ["--problem", "text_pairs", "--data_dir", data_dir]
+    datagen(*place, "--num_shards", "2", *text_files(tmp_path))
+    data = opened(*place)
     assert data.manifest.settings["num_shards"] == 2
     assert data.splits == ("train", "dev")
 
@@ -231,16 +224,9 @@ def test_training_with_flags_of_other_data_is_refused(tmp_path):
 
 
 def test_a_model_that_cannot_be_read_is_refused(tmp_path, capsys):
-    code = datagen(
-        "--problem",
-        "text_pairs",
-        "--data_dir",
-        f"{tmp_path}/d",
-        "--source_model",
-        f"{tmp_path}/none.model",
-        *text_files(tmp_path),
-    )
-    assert code == 1
+    place = ["--problem", "text_pairs", "--data_dir", f"{tmp_path}/d"]
+    model = ["--source_model", f"{tmp_path}/none.model"]
+    assert datagen(*place, *model, *text_files(tmp_path)) == 1
     assert "none.model" in capsys.readouterr().err
 
 

@@ -79,12 +79,6 @@ def test_a_flag_that_disagrees_with_the_run_is_refused(own_run, flags, answer, c
     assert last_step(own_run) == 60
 
 
-def test_some_of_the_runs_overrides_may_be_given_again(own_run):
-    flags = ["--hparams", "filter_size=32", *QUICK]
-    printed_by(["train", "--output_dir", str(own_run), *flags])
-    assert last_step(own_run) == 60
-
-
 def test_a_mistyped_folder_does_not_start_the_demonstration(tmp_path, capsys):
     assert main(["train", "--output_dir", str(tmp_path / "rum")]) == 2
     assert "has no run to resume" in capsys.readouterr().err

@@ -150,16 +150,6 @@ def test_a_run_with_only_damaged_checkpoints_is_reported_without_traceback(
     assert "Traceback" not in errors
 
 
-def test_training_text_without_a_short_pair_is_reported(trained, tmp_path, capsys):
-    arguments = on(tmp_path / "run", trained.arguments)
-    place = arguments.index(HPARAMS)
-    arguments[place] = HPARAMS.replace(
-        "max_length=32,min_length_bucket=32", ("max_length=2,min_length_bucket=2")
-    )
-    assert main(["train", *arguments, "--train_steps", "1"]) == 1
-    assert "no training pair is short enough" in capsys.readouterr().err
-
-
 def test_a_mistyped_problem_is_named_before_a_missing_flag(capsys):
     assert main(["train", "--problem", "algoritmic_sort"]) == 2
     assert "Did you mean algorithmic_sort" in capsys.readouterr().err

@@ -234,13 +234,10 @@ def completed(problem, given="", **engine):
 @pytest.mark.parametrize(
     ("problem", "given", "expected"),
     [
-        (Shouting(), "", PREFERRED),
         (Shouting(), "beam_size=2", {"beam_size": 2, **PREFERRED}),
         # A default counts as given if it is text.
         (Shouting(), "alpha=0.6", {"alpha": 0.6, "extra_length": 7}),
         (Shouting(), DecodeHParams(alpha=0.6), {"alpha": 0.3}),
-        (Shouting(), DecodeHParams(alpha=0.8), {"alpha": 0.8}),
-        (Shouting(), "batch_size=48", {"batch_size": 48}),
         (preferring(batch_size=3), "", {"batch_size": 3}),
         (Shouting(), "prefer_unrepaired=true", {"prefer_unrepaired": True}),
         (Shouting(), "", {"constrain": "none"}),
@@ -284,9 +281,7 @@ def test_a_default_batch_may_be_smaller_than_the_longest_source():
     ("problem", "given", "message"),
     [
         (PLAIN, "batch_size=47", "received batch_size=47, expected at least 48"),
-        (PLAIN, DecodeHParams(batch_size=47), "received batch_size=47, expected"),
         (PLAIN, "prefer_unrepaired=true", "prefer_unrepaired would have no effect"),
-        (GRAMMAR, "prefer_unrepaired=true", "prefer_unrepaired would have no effect"),
         (PLAIN, "constrain=tree", "problem has no grammar: leave it out"),
         (
             Shouting(),

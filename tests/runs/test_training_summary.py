@@ -240,9 +240,7 @@ def test_a_training_logs_one_warning(data, caplog, monkeypatch):
     shards = PreparedData.shards
 
     def swapped(self, split):
-        found = shards(self, split)
-        changed = type(found)(found.paths, swap_sides=split == "dev")
-        return changed
+        return dataclasses.replace(shards(self, split), swap_sides=split == "dev")
 
     monkeypatch.setattr(PreparedData, "shards", swapped)
     source, target = data.tokenizers()

@@ -63,7 +63,6 @@ class FakeSystem:
         return SimpleNamespace(stream=stream)
 
     def hypotheses(self, sentences, hparams, advance, *, prefixes=None, first=0):
-        self.prefixes = prefixes
         self.firsts.append(first)
         self.calls.append(("hypotheses", hparams, advance))
         for sentence in sentences:
@@ -99,11 +98,6 @@ class FakeSystem:
 
     def export(self, export_dir, hparams, max_source_tokens):
         self.calls.append(("export", export_dir, hparams, max_source_tokens))
-
-    def export_ctranslate2(self, export_dir, hparams, *, quantization, sentences):
-        call = (export_dir, hparams, quantization, sentences)
-        self.calls.append(("export_ctranslate2", *call))
-        return SimpleNamespace(sentences=7, lines=lambda: ["a figure"])
 
 
 @dataclasses.dataclass
