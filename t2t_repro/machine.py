@@ -66,7 +66,7 @@ def keep_freed_memory() -> bool:
         Whether the C library accepted the settings; False for other C libraries than
         glibc, and where the user has chosen settings.
     """
-    if os.name != "posix" or _chosen_by_the_user():
+    if os.name != "posix" or _is_configured_by_user():
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -75,7 +75,7 @@ def keep_freed_memory() -> bool:
     return all(accepted)
 
 
-def _chosen_by_the_user() -> bool:
+def _is_configured_by_user() -> bool:
     """Return whether the environment has settings of glibc's allocator."""
     return "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", "") or any(
         name.startswith("MALLOC_") for name in os.environ

@@ -65,25 +65,25 @@ def fitted(rows: Sequence[Sequence[str]], width: int) -> list[str]:
     columns = list(zip(*rows, strict=True))[:-1]
     room = width - sum(max(map(cell_len, c)) + len(_SEPARATOR) for c in columns)
     if room < _NARROWEST and columns:
-        return [line for row in rows for line in _stacked(row, width)]
+        return [line for row in rows for line in _stack_last_cell(row, width)]
     lines = []
     for *cells, last in rows:
-        first, *others = _broken(last, room) or [""]
+        first, *others = _break_text(last, room) or [""]
         lines.append([*cells, first])
         lines += [[*[""] * len(cells), part] for part in others]
     return aligned(lines)
 
 
-def _stacked(row: Sequence[str], width: int) -> list[str]:
+def _stack_last_cell(row: Sequence[str], width: int) -> list[str]:
     """Return the lines of a row, with the last cell below the others."""
     *cells, last = row
     return [
-        *_broken(_SEPARATOR.join(filter(None, cells)), width),
-        *(f"{_INDENT}{line}" for line in _broken(last, width - len(_INDENT))),
+        *_break_text(_SEPARATOR.join(filter(None, cells)), width),
+        *(f"{_INDENT}{line}" for line in _break_text(last, width - len(_INDENT))),
     ]
 
 
-def _broken(text: str, width: int) -> list[str]:
+def _break_text(text: str, width: int) -> list[str]:
     # textwrap counts characters: a mark makes two of a wide one, and may be cut off.
     marked = "".join(c + "\0" * (cell_len(c) - 1) for c in text)
     room = width - (marked != text)

@@ -112,10 +112,10 @@ def run(args: argparse.Namespace) -> int:
     summary = Summary(hparams.beam_size if hparams.return_beams else 1)
     with _progress(sources) as progress:
         for source, output in zip(sources, outputs, strict=True):
-            found = _translated(translator, source, progress, prefixes)
+            found = _translate_lines(translator, source, progress, prefixes)
             shown = output == STANDARD_STREAM and sys.stdout.isatty()
             lines = _lines(found, hparams, summary, as_json=as_json)
-            write_lines(output, _without_bar(lines, progress) if shown else lines)
+            write_lines(output, _erase_bar(lines, progress) if shown else lines)
     summary.log()
     return 0
 
@@ -142,7 +142,7 @@ def _progress(sources: Sequence[Source]) -> Progress:
     return Progress(len(weights), "sentence", weights=weights, warm=warm)
 
 
-def _translated(
+def _translate_lines(
     translator: SentenceTranslator,
     source: Source,
     progress: Progress,
@@ -177,7 +177,7 @@ def _lines(
             yield text_line(hypotheses, hparams)
 
 
-def _without_bar(lines: Iterator[str], progress: Progress) -> Iterator[str]:
+def _erase_bar(lines: Iterator[str], progress: Progress) -> Iterator[str]:
     """Erase the bar before a line is written to the same terminal."""
     for line in lines:
         progress.clear()

@@ -74,7 +74,7 @@ def import_tensorflow(least_addresses: float = LEAST_ADDRESSES) -> None:
 def import_tensorflow_silently() -> None:
     """Import TensorFlow and Keras as `import_tensorflow` does, without a status."""
     keep_freed_memory()
-    with _without_banner(), _left_out(_UNUSED):
+    with _drop_banner(), _hide_packages(_UNUSED):
         importlib.import_module("tensorflow")
         importlib.import_module("keras")
 
@@ -120,7 +120,7 @@ def load_catalogue(usr_dir: str | None) -> None:
     if usr_dir is None:
         catalogue.load()
         return
-    with status(f"importing {usr_dir}"), _without_banner():
+    with status(f"importing {usr_dir}"), _drop_banner():
         catalogue.load(usr_dir)
     remember(usr_dir)
 
@@ -184,7 +184,7 @@ def warm_up(system: TranslatingSystem, hparams: DecodeHParams) -> None:
 
 
 @contextmanager
-def _left_out(names: Sequence[str]) -> Generator[None]:
+def _hide_packages(names: Sequence[str]) -> Generator[None]:
     """Import as if some packages that are not loaded yet were not installed."""
     hidden = [name for name in names if name not in sys.modules]
     modules = cast("dict[str, ModuleType | None]", sys.modules)
@@ -204,7 +204,7 @@ def several_checkpoints(text: str | None) -> list[str]:
 
 
 @contextmanager
-def _without_banner() -> Generator[None]:
+def _drop_banner() -> Generator[None]:
     """Buffer stderr, also of native code, then write all of it but the banner."""
     sys.stderr.flush()
     stderr = os.dup(2)

@@ -92,18 +92,18 @@ def print_scores(report: dict[str, Any]) -> None:
 
 def scores_json(values: Any) -> str:
     """Return scores as JSON, without the rounding errors of floats."""
-    return json.dumps(_rounded(values), indent=2, ensure_ascii=False)
+    return json.dumps(_round(values), indent=2, ensure_ascii=False)
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     if isinstance(value, float):
         short = round(value, _DIGITS)
         is_equal = math.isclose(value, short, rel_tol=_ROUNDING_ERROR)
         return short if is_equal else value
     if isinstance(value, Mapping):
-        return {name: _rounded(part) for name, part in value.items()}
+        return {name: _round(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(part) for part in value]
+        return [_round(part) for part in value]
     return value
 
 

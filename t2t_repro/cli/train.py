@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         results = [run_training(config, data, show_progress=True)]
     if not all(result.complete for result in results):
-        return _stopped(results, settings)
+        return _report_stop(results, settings)
     if results[0].is_chief:
         print_report(
             Path(settings.output_dir),
@@ -234,7 +234,7 @@ def _new_settings(
     return TrainSettings(**given)
 
 
-def _stopped(results: Sequence[TrainResult], settings: TrainSettings) -> int:
+def _report_stop(results: Sequence[TrainResult], settings: TrainSettings) -> int:
     """Report that a signal stopped training, and return the exit code."""
     steps = [result.steps for result in results]
     command = f"`t2t train --output_dir {shlex.quote(settings.output_dir)}`"

@@ -109,7 +109,7 @@ class PairEncoder:
         else:
             copies *= self.sampling.subword_copies
             inputs, targets = (
-                _sampled(self.sampling, *side, copies.tolist(), batch.number)
+                _sample(self.sampling, *side, copies.tolist(), batch.number)
                 for side in zip(SIDES, self.tokenizers, texts, usual, strict=True)
             )
         pairs = [*zip(batch.sources, batch.targets, strict=True)]
@@ -145,7 +145,7 @@ def pair_digests(pairs: Iterable[tuple[str, str]]) -> np.ndarray:
     return np.frombuffer(content, "<u8")
 
 
-def _sampled(
+def _sample(
     settings: PrepareSettings,
     name: str,
     tokenizer: Tokenizer,

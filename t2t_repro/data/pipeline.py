@@ -160,10 +160,10 @@ def training_epoch(
         batches = batches.flat_map(
             lambda batch: _split_rows(batch, num_replicas, replicas_here)
         )
-    return _ahead(batches)
+    return _prefetch(batches)
 
 
-def _ahead(batches: tf.data.Dataset) -> tf.data.Dataset:
+def _prefetch(batches: tf.data.Dataset) -> tf.data.Dataset:
     """Prepare some batches ahead of their use, without tf.data's autotuning.
 
     Autotuning runs in a thread that sleeps for up to a minute at a time. When an epoch
@@ -230,7 +230,7 @@ def evaluation_batches(shards: Shards, plan: BatchPlan) -> tf.data.Dataset:
     Returns:
         Dataset of {"inputs", "targets"}, int32 `[rows, boundary]`.
     """
-    return _ahead(batch_by_length(read_examples(shards), plan))
+    return _prefetch(batch_by_length(read_examples(shards), plan))
 
 
 Item = TypeVar("Item")

@@ -91,7 +91,9 @@ class PreparedData:
         Raises:
             UserError: If a file is missing or damaged.
         """
-        return self._swapped(load_tokenizers(self.folder, self.manifest.tokenizers))
+        return self._swap_if_reversed(
+            load_tokenizers(self.folder, self.manifest.tokenizers)
+        )
 
     def shards(self, split: str) -> Shards:
         """Return the TFRecord files of a split, after checking all files' sizes.
@@ -125,7 +127,7 @@ class PreparedData:
         source, target = (
             list(read_lines(path_inside(self.folder, name))) for name in names
         )
-        return self._swapped((source, target))
+        return self._swap_if_reversed((source, target))
 
     def check_files(self, *, checksums: bool) -> None:
         """Check that all files are there, complete and, if asked, unchanged.
@@ -153,7 +155,7 @@ class PreparedData:
                 f"{', '.join(known) or 'none'}: the data in {self.folder} has no other"
             )
 
-    def _swapped(self, sides: tuple[_Side, _Side]) -> tuple[_Side, _Side]:
+    def _swap_if_reversed(self, sides: tuple[_Side, _Side]) -> tuple[_Side, _Side]:
         first, second = sides
         return (second, first) if self.problem.was_reversed else sides
 

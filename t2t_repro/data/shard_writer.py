@@ -75,8 +75,8 @@ class OutputFiles:
         Raises:
             UserError: If there are such files; the message names the first one.
         """
-        named = self._already_renamed()
-        foreign = [path.name for path in self._existing() if path not in named]
+        named = self._renamed_files()
+        foreign = [path.name for path in self._existing_files() if path not in named]
         if not foreign:
             return
         others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
@@ -88,7 +88,7 @@ class OutputFiles:
         )
 
     def __enter__(self) -> Self:
-        left = [*self._already_renamed(), *(path for _, path in self._leftovers())]
+        left = [*self._renamed_files(), *(path for _, path in self._leftovers())]
         for path in left:
             path.unlink()
         if left:
@@ -120,7 +120,7 @@ class OutputFiles:
             if name == self._manifest or self._is_output(name)
         ]
 
-    def _existing(self) -> list[Path]:
+    def _existing_files(self) -> list[Path]:
         """Return the files that have names of outputs, in the order of their names."""
         return sorted(
             path
@@ -131,7 +131,7 @@ class OutputFiles:
     def _is_output(self, name: str) -> bool:
         return _OUTPUT.fullmatch(name.removeprefix(self.prefix)) is not None
 
-    def _already_renamed(self) -> list[Path]:
+    def _renamed_files(self) -> list[Path]:
         """Return the files that a killed process had already renamed.
 
         Its manifest, which lists them, still has its temporary name.
@@ -143,7 +143,7 @@ class OutputFiles:
             files = {}  # killed while it wrote the manifest, or not ours
         return [
             path
-            for path in self._existing()
+            for path in self._existing_files()
             if path.name in files and identity(path) == files[path.name]
         ]
 

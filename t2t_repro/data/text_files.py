@@ -98,7 +98,7 @@ def stream_lines(blocks: Iterable[bytes], name: str) -> Iterator[str]:
     if head == _GZIP_MAGIC[:1]:
         head += next(blocks, b"")
     if head.startswith(_GZIP_MAGIC):
-        head, blocks = _unzipped(b"".join([head, *blocks]), origin), iter(())
+        head, blocks = _unzip(b"".join([head, *blocks]), origin), iter(())
     _refuse_other_encodings(origin, head[:_HEAD_BYTES])
     for number, raw in enumerate(_split(itertools.chain([head], blocks)), start=1):
         raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
@@ -119,8 +119,8 @@ def _split(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield last
 
 
-def _unzipped(content: bytes, origin: _Origin) -> bytes:
-    with _damage_reported(origin):
+def _unzip(content: bytes, origin: _Origin) -> bytes:
+    with _report_damage(origin):
         return gzip.decompress(content)
 
 
@@ -149,7 +149,7 @@ def identity(path: Path) -> dict[str, object]:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             return {"bytes": file.tell(), "sha256": digest}
     except OSError as error:
-        raise _unreadable(origin, error) from error
+        raise _unreadable_error(origin, error) from error
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _is_gzip(path: Path) -> bool:
 @contextlib.contextmanager
 def _open(origin: _Origin) -> Generator[IO[bytes]]:
     """Open plain or gzipped text, and turn errors of reading it into `UserError`."""
-    with _damage_reported(origin), origin.path.open("rb") as plain:
+    with _report_damage(origin), origin.path.open("rb") as plain:
         _refuse_pipe(origin)
         zipped = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
         plain.seek(0)
@@ -204,7 +204,7 @@ def _open(origin: _Origin) -> Generator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _damage_reported(origin: _Origin) -> Generator[None]:
+def _report_damage(origin: _Origin) -> Generator[None]:
     """Turn errors of reading a file into `UserError`."""
     try:
         yield
@@ -214,7 +214,7 @@ def _damage_reported(origin: _Origin) -> Generator[None]:
             "again"
         ) from error
     except OSError as error:
-        raise _unreadable(origin, error) from error
+        raise _unreadable_error(origin, error) from error
 
 
 def _refuse_pipe(origin: _Origin) -> None:
@@ -225,7 +225,7 @@ def _refuse_pipe(origin: _Origin) -> None:
         )
 
 
-def _unreadable(origin: _Origin, error: OSError) -> UserError:
+def _unreadable_error(origin: _Origin, error: OSError) -> UserError:
     if origin.piped_from is None:
         check_local_path(origin.path)
     reason = error.strerror or type(error).__name__

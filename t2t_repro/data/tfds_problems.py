@@ -178,16 +178,16 @@ def _download(builder: tfds.core.DatasetBuilder) -> None:
     if not builder.is_prepared():
         logger.info("%s: downloading the text", builder.info.full_name)
     try:
-        with _limited_waiting(), _bars_if_allowed():
+        with _limit_waiting(), _restrict_bars():
             builder.download_and_prepare()
     # If a mirror is gone, there is a network error, a wrong checksum, a broken archive,
     # or a page instead of an archive.
     except Exception as error:
-        raise _failed(builder.info.full_name, error) from error
+        raise _download_error(builder.info.full_name, error) from error
 
 
 @contextmanager
-def _limited_waiting() -> Generator[None]:
+def _limit_waiting() -> Generator[None]:
     """Limit how long tensorflow-datasets tries to connect, for which it has no option.
 
     By itself, it tries 11 times with growing pauses, which takes 3.5 minutes if there
@@ -211,7 +211,7 @@ def _limited_waiting() -> Generator[None]:
 
 
 @contextmanager
-def _bars_if_allowed() -> Generator[None]:
+def _restrict_bars() -> Generator[None]:
     """Keep tensorflow-datasets from drawing bars where the program draws none."""
     import tensorflow_datasets as tfds
 
@@ -225,7 +225,7 @@ def _bars_if_allowed() -> Generator[None]:
         tfds.enable_progress_bar()
 
 
-def _failed(name: str, error: Exception) -> UserError:
+def _download_error(name: str, error: Exception) -> UserError:
     """Return the error of a download, which is one of `requests` without a network."""
     import requests
 

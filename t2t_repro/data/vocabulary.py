@@ -56,10 +56,10 @@ def given_tokenizers(
             "received a model for the targets only, expected one for the inputs too, "
             "or one for the inputs that both sides share"
         )
-    source = _own_model(settings.source_model)
+    source = _load_own_model(settings.source_model)
     if settings.target_model is None:
         return source, source
-    target = _own_model(settings.target_model)
+    target = _load_own_model(settings.target_model)
     same = source.to_bytes() == target.to_bytes()
     return (source, source) if same else (source, target)
 
@@ -89,7 +89,7 @@ def learn_tokenizers(
     read = checked_pairs(problem, "train", tmp_dir)
     pairs = random_sample(
         counted(
-            _collecting(read, problem, symbols) if to_symbols else read,
+            _collect_symbols(read, problem, symbols) if to_symbols else read,
             problem.num_pairs("train", tmp_dir),
         ),
         MAX_TRAINING_PAIRS,
@@ -98,7 +98,7 @@ def learn_tokenizers(
     sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
     if to_symbols:
         own = settings.source_model
-        source = _learn(sources, settings) if own is None else _own_model(own)
+        source = _learn(sources, settings) if own is None else _load_own_model(own)
         return source, SymbolTokenizer(sorted(symbols))
     if settings.shared_vocabulary:
         shared = _learn((*sources, *targets), settings)
@@ -106,7 +106,7 @@ def learn_tokenizers(
     return _learn(sources, settings), _learn(targets, settings)
 
 
-def _collecting(
+def _collect_symbols(
     pairs: Iterable[Pair], problem: Problem, symbols: set[str]
 ) -> Iterator[Pair]:
     """Yield pairs, and add the symbols of every target: a sample may miss rare ones."""
@@ -115,7 +115,7 @@ def _collecting(
         yield pair
 
 
-def _own_model(path: str) -> SentencePieceTokenizer:
+def _load_own_model(path: str) -> SentencePieceTokenizer:
     tokenizer = SentencePieceTokenizer(path)
     if not tokenizer.has_byte_fallback():
         logger.warning(

@@ -153,7 +153,7 @@ class _Search:
         new_state.done = self._done(new_state)
         if self.options.static_shapes:
             return new_state
-        return self._without_done(new_state)
+        return self._drop_done(new_state)
 
     def _history_with_new_slots(self, state: BeamState) -> KerasTensor:
         """Return the history with the slots that this position writes."""
@@ -216,7 +216,7 @@ class _Search:
         at_limit = state.position >= state.max_lengths
         return ops.logical_or(state.done, ops.logical_or(certain, at_limit))
 
-    def _without_done(self, state: BeamState) -> BeamState:
+    def _drop_done(self, state: BeamState) -> BeamState:
         """Let sentences leave the search if enough of them are done."""
         num_rows = ops.shape(state.done)[0]
         num_done = ops.sum(ops.cast(state.done, "int32"))

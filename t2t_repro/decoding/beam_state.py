@@ -207,17 +207,17 @@ def best_extensions(
         state.per_row.get("word_kinds"),
     )
     if options.sampling is not None:
-        return _drawn_extension(state, logits, options.sampling, forbidden)
+        return _draw_extension(state, logits, options.sampling, forbidden)
     count = 2 * options.beam_size if options.beam_size > 1 else 1
     if options.word_cost:
-        return _ranked_by_cost(state, logits, options, forbidden, count)
+        return _rank_by_cost(state, logits, options, forbidden, count)
     log_probs, tokens = top_log_probs(logits, count, forbidden)
     totals = _totals(state.living_log_probs, log_probs)
     scores, places = ops.top_k(totals, count)
     return Extensions(scores, scores, *_origins(places, tokens, options.beam_size))
 
 
-def _ranked_by_cost(
+def _rank_by_cost(
     state: BeamState,
     logits: KerasTensor,
     options: BeamSearchOptions,
@@ -244,7 +244,7 @@ def _ranked_by_cost(
     return Extensions(ranks, scores, *origins)
 
 
-def _drawn_extension(
+def _draw_extension(
     state: BeamState,
     logits: KerasTensor,
     sampling: Sampling,

@@ -72,13 +72,17 @@ def forbidden_tokens(
             ids, position, constraints.no_repeat_ngram_size, vocab_size
         )
         forbidden = (
-            repeats if forbidden is None else _repeats_or_early_end(repeats, forbidden)
+            repeats
+            if forbidden is None
+            else _forbid_repeats_and_early_end(repeats, forbidden)
         )
     if constraints.grammar is not None:
         outside = constraints.grammar.outside(
             ids, position, max_lengths, word_kinds, vocab_size
         )
-        forbidden = outside if forbidden is None else _if_any_left(forbidden, outside)
+        forbidden = (
+            outside if forbidden is None else _combine_with_grammar(forbidden, outside)
+        )
     if prefixes is None:
         return forbidden
     others, is_forced = outside_prefix(prefixes, position, ids.shape[1], vocab_size)
@@ -145,7 +149,9 @@ def _as_mask(tokens: KerasTensor, vocab_size: int) -> KerasTensor:
     return ops.scatter_update(nowhere, places, ops.ones((rows * n,), dtype="bool"))
 
 
-def _repeats_or_early_end(repeats: KerasTensor, early_end: KerasTensor) -> KerasTensor:
+def _forbid_repeats_and_early_end(
+    repeats: KerasTensor, early_end: KerasTensor
+) -> KerasTensor:
     """Forbid repetitions and an early end, but allow EOS if nothing else is left."""
     tokens = ops.arange(repeats.shape[-1])
     is_other = ops.logical_and(tokens != PAD_ID, tokens != EOS_ID)
@@ -154,7 +160,7 @@ def _repeats_or_early_end(repeats: KerasTensor, early_end: KerasTensor) -> Keras
     return ops.logical_or(repeats, ops.logical_and(early_end, any_left))
 
 
-def _if_any_left(forbidden: KerasTensor, outside: KerasTensor) -> KerasTensor:
+def _combine_with_grammar(forbidden: KerasTensor, outside: KerasTensor) -> KerasTensor:
     """Forbid what is outside the grammar, and the rest unless nothing else is left."""
     both = ops.logical_or(forbidden, outside)
     none_left = ops.all(both, axis=-1, keepdims=True)
@@ -325,7 +331,7 @@ def sample(
         float32 `[rows]`, which `sampling` and `forbidden` do not change;
         `MINUS_INFINITY` if all tokens are forbidden.
     """
-    allowed = _without(logits, forbidden)
+    allowed = _lower_forbidden(logits, forbidden)
     values, tokens = _candidates(allowed, sampling)
     cumulative = ops.cumsum(_weights(values, sampling), axis=-1)
     wanted = uniform[:, None] * cumulative[:, -1:]
@@ -350,7 +356,7 @@ def _weights(values: KerasTensor, sampling: Sampling) -> KerasTensor:
     return ops.where(before < enough, weights, 0.0)
 
 
-def _without(logits: KerasTensor, forbidden: KerasTensor | None) -> KerasTensor:
+def _lower_forbidden(logits: KerasTensor, forbidden: KerasTensor | None) -> KerasTensor:
     """Lower the logits of PAD and of forbidden tokens."""
     is_forbidden = (ops.arange(logits.shape[-1]) == PAD_ID)[None, :]
     if forbidden is not None:

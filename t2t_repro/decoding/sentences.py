@@ -152,7 +152,7 @@ class SentenceTranslator(abc.ABC):
             UserError: If the numbers of sentences and prefixes differ, or a prefix is
                 too long or has a token that the model cannot write.
         """
-        sentences = _checked(sentences)
+        sentences = _check_sentences(sentences)
         pieces = self._encode(sentences, prefixes, first)
         if reports_cuts:
             report_cuts(pieces, self._longest_piece)
@@ -160,7 +160,9 @@ class SentenceTranslator(abc.ABC):
 
     def count_cut(self, sentences: Sequence[str]) -> int:
         """Return the number of sentences that are translated in several pieces."""
-        return sum(p.part == 1 for p in self._encode(_checked(sentences), None, 0))
+        return sum(
+            p.part == 1 for p in self._encode(_check_sentences(sentences), None, 0)
+        )
 
     def stream(
         self,
@@ -190,9 +192,9 @@ class SentenceTranslator(abc.ABC):
         sentences = listed(sentences, "sentences")
         every: list[Piece] = []
         if prefixes is not None:
-            every = self._encode(_checked(sentences), prefixes, first)
+            every = self._encode(_check_sentences(sentences), prefixes, first)
         for start in range(0, len(sentences), chunk_size):
-            chunk = _checked(sentences[start : start + chunk_size])
+            chunk = _check_sentences(sentences[start : start + chunk_size])
             if prefixes is None:
                 pieces = self._encode(chunk, None, first + start)
             else:
@@ -240,11 +242,11 @@ class SentenceTranslator(abc.ABC):
         advance(len(sentences) - len(found))
         nothing = [[Hypothesis("", 0.0)]]
         return [
-            self._finished(sentence, found.get(number, nothing))
+            self._finish(sentence, found.get(number, nothing))
             for number, sentence in enumerate(sentences, start=first)
         ]
 
-    def _finished(
+    def _finish(
         self, sentence: str, pieces: list[list[Hypothesis]]
     ) -> list[Hypothesis]:
         finished = []
@@ -288,7 +290,7 @@ class SentenceTranslator(abc.ABC):
         return results
 
 
-def _checked(sentences: Iterable[str]) -> list[str]:
+def _check_sentences(sentences: Iterable[str]) -> list[str]:
     """Return the sentences, blank ones as ""; raise ValueError if one is not text.
 
     A blank sentence has no tokens, but a problem's `postprocess` may put the

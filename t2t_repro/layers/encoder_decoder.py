@@ -478,13 +478,13 @@ class DecoderLayer(LayerWithOptions):
         y = self.self_attention_residual.prepare(x)
         y = self.self_attention(y, y, self_mask, training=training)
         x = self.self_attention_residual(x, y, training=training)
-        x = self._after(AttentionRole.DECODER_SELF, x, training)
+        x = self._apply_network_after(AttentionRole.DECODER_SELF, x, training)
         y = self.memory_attention_residual.prepare(x)
         y = self.memory_attention(y, memory, memory_mask, training=training)
         x = self.memory_attention_residual(x, y, training=training)
-        return self._after(AttentionRole.MEMORY, x, training)
+        return self._apply_network_after(AttentionRole.MEMORY, x, training)
 
-    def _after(
+    def _apply_network_after(
         self, role: AttentionRole, x: KerasTensor, training: bool | None = None
     ) -> KerasTensor:
         """Apply the network if it follows the attention of this role."""
@@ -568,14 +568,14 @@ class DecoderLayer(LayerWithOptions):
         visible = self.self_attention.visible_history(history, first_slot)
         y = self.self_attention.attend(y, key, value, visible)
         x = self.self_attention_residual(x, y)
-        x = self._after(AttentionRole.DECODER_SELF, x)
+        x = self._apply_network_after(AttentionRole.DECODER_SELF, x)
         y = self.memory_attention_residual.prepare(x)
         y = self.memory_attention.attend(
             y, cache["memory_key"], cache["memory_value"], memory_attention_mask
         )
         x = self.memory_attention_residual(x, y)
         new_cache: LayerCache = {**cache, "self_key": key, "self_value": value}
-        return self._after(AttentionRole.MEMORY, x), new_cache
+        return self._apply_network_after(AttentionRole.MEMORY, x), new_cache
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")

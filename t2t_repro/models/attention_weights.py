@@ -63,15 +63,15 @@ def attention_weights(
     encoder, decoder = model.encoder.layers, model.decoder.layers
     return AttentionWeights(
         logits=logits,
-        encoder_self=_stacked(captured, [layer.self_attention for layer in encoder]),
-        decoder_self=_stacked(captured, [layer.self_attention for layer in decoder]),
-        memory=_stacked(captured, [layer.memory_attention for layer in decoder]),
-        encoder_parameters=_parameters(captured, encoder),
-        decoder_parameters=_parameters(captured, decoder),
+        encoder_self=_stack(captured, [layer.self_attention for layer in encoder]),
+        decoder_self=_stack(captured, [layer.self_attention for layer in decoder]),
+        memory=_stack(captured, [layer.memory_attention for layer in decoder]),
+        encoder_parameters=_stack_parameters(captured, encoder),
+        decoder_parameters=_stack_parameters(captured, decoder),
     )
 
 
-def _stacked(
+def _stack(
     captured: CapturedWeights, layers: Sequence[keras.layers.Layer]
 ) -> KerasTensor:
     """Stack the weights of layers, `[batch, layer, head, query, key]`."""
@@ -84,11 +84,11 @@ def _stacked(
     return ops.stack([captured[layer] for layer in layers], axis=1)
 
 
-def _parameters(
+def _stack_parameters(
     captured: CapturedWeights, layers: Sequence[keras.layers.Layer]
 ) -> KerasTensor | None:
     """Stack the weights of attention over parameters, or return None without any."""
     networks = [layer.feed_forward for layer in layers]
     if any(network not in captured for network in networks):
         return None
-    return _stacked(captured, networks)
+    return _stack(captured, networks)

@@ -110,7 +110,7 @@ class CachedDecoding:
         positions = ops.reshape(position, (1,))
         x = self.target_embedding(ids) + self.target_positions(positions)
         if self.target_counted:
-            changes = self._changes_with(ids, first_slot, cache["changes"], append)
+            changes = self._add_changes(ids, first_slot, cache["changes"], append)
             cache = {**cache, "changes": changes}
             for number, counted in enumerate(self.target_counted):
                 path = ops.where(history, changes[:, number, None, :], 0)
@@ -125,7 +125,7 @@ class CachedDecoding:
         )
         return self.softmax.logits(x), {**cache, "layers": layers}
 
-    def _changes_with(
+    def _add_changes(
         self,
         ids: KerasTensor,
         first_slot: KerasTensor,

@@ -79,7 +79,7 @@ def begin_or_resume(
         )
     else:
         if config.recorded_run is not None:
-            _remove_what_a_dead_run_left(output_dir)
+            _remove_leftovers(output_dir)
         names = save_tokenizers(output_dir, *tokenizers)
         run = dataclasses.replace(asked, tokenizers=names)
     run.save(output_dir)
@@ -140,7 +140,7 @@ def _warn_of_a_rising_rate(before: Run, settings: TrainSettings) -> None:
         )
 
 
-def _remove_what_a_dead_run_left(output_dir: Path) -> None:
+def _remove_leftovers(output_dir: Path) -> None:
     """Remove the best models and events of a run that has no checkpoint to resume from.
 
     A run writes its description first, so files without one belong to something else

@@ -149,8 +149,8 @@ class PairScorer:
         target_ids = self._target_tokenizer.encode(written)
         check_in_vocabulary(self._target_tokenizer, written, target_ids)
         return (
-            _with_end(source_ids, self._longest_source, "source"),
-            _with_end(target_ids, self._longest_target, "target"),
+            _append_eos(source_ids, self._longest_source, "source"),
+            _append_eos(target_ids, self._longest_target, "target"),
         )
 
     def _chunks(
@@ -205,7 +205,7 @@ class PairScorer:
         )
 
 
-def _with_end(ids: list[int], longest: int, side: str) -> list[int]:
+def _append_eos(ids: list[int], longest: int, side: str) -> list[int]:
     """Append EOS.
 
     Raises:

@@ -159,11 +159,11 @@ def _tensor_text(matrix: np.ndarray) -> str:
 
 def _label_text(subwords: Sequence[str]) -> str:
     """Return a table with a header. A subword must not end its cell or its line."""
-    rows = (f"{_escaped(text)}\t{number}" for number, text in enumerate(subwords))
+    rows = (f"{_escape(text)}\t{number}" for number, text in enumerate(subwords))
     return "\n".join(["subword\tid", *rows]) + "\n"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     r"""Return a text with its control characters written as "\n" or "\u2028"."""
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii")

@@ -105,17 +105,17 @@ def run_training(
     with errors_of_other_workers(workers):
         if workers.is_chief:
             with folder_lock(Path(settings.output_dir), TRAINING_LOCK, "training"):
-                ready = _with_choices_of_the_machine(config.reloaded(), data, strategy)
+                ready = _resolve_for_devices(config.reloaded(), data, strategy)
                 result = _train_as_chief(ready, data, strategy, show_progress)
         else:
-            ready = _with_choices_of_the_machine(config, data, strategy)
+            ready = _resolve_for_devices(config, data, strategy)
             result = _train_as_worker(ready, data, strategy)
         # A worker that ends early would disturb the others.
         workers.wait_for_all()
     return result
 
 
-def _with_choices_of_the_machine(
+def _resolve_for_devices(
     config: TrainingConfig, data: PreparedData, strategy: tf.distribute.Strategy
 ) -> TrainingConfig:
     """Return the training with what is decided when its data and devices are known."""
@@ -156,7 +156,7 @@ def _train_as_worker(
     with tempfile.TemporaryDirectory() as folder:
         log = MetricsLog(folder)
         trainer = make_trainer(config, run, data, strategy, log=log)
-        _before_the_first_update(config, trainer, data)
+        _prepare_first_update(config, trainer, data)
         steps = trainer.train()
     complete = steps >= settings.train_steps and trainer.stop_signal is None
     output_dir = Path(settings.output_dir)
@@ -174,7 +174,7 @@ def _train_as_chief(
     run = begin_or_resume(config, data, strategy.num_replicas_in_sync)
     step_before = latest_step(settings.output_dir)
     trainer = make_trainer(config, run, data, strategy, show_progress=show_progress)
-    _before_the_first_update(config, trainer, data)
+    _prepare_first_update(config, trainer, data)
     if before is None:
         write_beginning(trainer.log, run)
     steps = trainer.train()
@@ -194,7 +194,7 @@ def _train_as_chief(
     )
 
 
-def _before_the_first_update(
+def _prepare_first_update(
     config: TrainingConfig, trainer: Trainer, data: PreparedData
 ) -> None:
     """Take the weights of another run, and try the largest batch, on all workers."""

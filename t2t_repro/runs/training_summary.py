@@ -166,11 +166,11 @@ def dev_warning(
     """
     if len(training) < 2 or not dev:
         return None
-    copied = _copied(dev)
-    if copied > COPIED + _copied(training):
+    copied = _copies(dev)
+    if copied > COPIED + _copies(training):
         return (
             f"dev: the source and the target of {copied:.0%} of the pairs are equal, "
-            f"which holds for {_copied(training):.0%} of the training pairs: is one "
+            f"which holds for {_copies(training):.0%} of the training pairs: is one "
             "side a copy of the other?"
         )
     sides = side_costs(training, dev, tokenizers)
@@ -267,5 +267,5 @@ def decoded_pairs(
     ]
 
 
-def _copied(pairs: Sequence[Pair]) -> float:
+def _copies(pairs: Sequence[Pair]) -> float:
     return sum(source == target for source, target in pairs) / len(pairs)

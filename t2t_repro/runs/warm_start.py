@@ -116,9 +116,9 @@ class WarmStart:
         ]
         for reason in dict.fromkeys(self.left.values()):
             paths = [path for path, why in self.left.items() if why == reason]
-            lines.append(f"not taken, {reason}: {_named(paths)}")
+            lines.append(f"not taken, {reason}: {_count_and_names(paths)}")
         if self.unused:
-            lines.append(f"not in this model: {_named(self.unused)}")
+            lines.append(f"not in this model: {_count_and_names(self.unused)}")
         return lines
 
 
@@ -208,7 +208,7 @@ def shared_pieces(here: Tokenizer, there: Tokenizer) -> list[tuple[int, int]]:
     ]
 
 
-def _named(paths: Sequence[str]) -> str:
+def _count_and_names(paths: Sequence[str]) -> str:
     """Return the number of weights and the names of a few."""
     more = ", ..." if len(paths) > _SHOWN else ""
     return f"{len(paths)} weight(s) ({', '.join(paths[:_SHOWN])}{more})"

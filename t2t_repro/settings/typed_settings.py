@@ -241,14 +241,14 @@ class TypedSettings:
             if not equals:
                 raise UserError(f"received {piece.strip()!r}, expected name=value.")
             if name not in known:
-                raise self._unknown(name)
+                raise self._unknown_name(name)
             if name in given:
                 raise UserError(f"{name} is given twice; give it once.")
             given[name] = known[name].parsed(name, value)
         return given
 
     @classmethod
-    def _unknown(cls, name: str) -> UsageError:
+    def _unknown_name(cls, name: str) -> UsageError:
         return unknown_name(
             f"{cls.argument()} name", name, cls.names(), cls.how_to_list
         )
@@ -257,7 +257,7 @@ class TypedSettings:
         """Return a copy with other values; the changed ones lose their origin."""
         for name in changes:
             if name not in self.names():
-                raise self._unknown(name)
+                raise self._unknown_name(name)
         kept = {name: at for name, at in self.origins.items() if name not in changes}
         return dataclasses.replace(self, **changes, origins=kept)
 
@@ -287,7 +287,7 @@ class TypedSettings:
         """
         for name in values:
             if name not in (*cls.names(), "origins"):
-                raise cls._unknown(name)
+                raise cls._unknown_name(name)
         missing = [
             name
             for name, about in _settings(cls).items()

@@ -79,14 +79,14 @@ class SubwordSampler:
                 exponent of the probabilities.
             generator: Source of the random numbers.
         """
-        sample = self._merged if self._is_bpe else self._chosen
+        sample = self._merge if self._is_bpe else self._sample
         pieces: list[str] = []
         for word in self._words.findall(self._processor.normalize(text)):
             known = word in self._whole
             pieces += [word] if known else sample(word, strength, generator)
         return self._ids_of(pieces)
 
-    def _merged(self, word: str, dropout: float, generator: random.Random) -> list[str]:
+    def _merge(self, word: str, dropout: float, generator: random.Random) -> list[str]:
         """Merge the characters of a word in the order of BPE, with dropout."""
         symbols, scores = [*word], self._scores
         while True:
@@ -101,7 +101,7 @@ class SubwordSampler:
                 return symbols
             symbols[place : place + 2] = [symbols[place] + symbols[place + 1]]
 
-    def _chosen(
+    def _sample(
         self, word: str, exponent: float, generator: random.Random
     ) -> list[str]:
         """Sample from all segmentations of a word into pieces of the unigram model.

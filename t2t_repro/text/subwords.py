@@ -140,10 +140,10 @@ class SentencePieceTokenizer(Tokenizer):
         return self._content
 
     def encode(self, text: str) -> list[int]:
-        return self._processor.encode(_encodable(text))
+        return self._processor.encode(_sanitize(text))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return self._processor.encode([_encodable(text) for text in texts])
+        return self._processor.encode([_sanitize(text) for text in texts])
 
     @functools.cached_property
     def _sampler(self) -> SubwordSampler | None:
@@ -166,7 +166,7 @@ class SentencePieceTokenizer(Tokenizer):
         if sampler is None:
             return super().encode_sampled(texts, strength, seed)
         generator = random.Random(seed)
-        return [sampler.ids(_encodable(text), strength, generator) for text in texts]
+        return [sampler.ids(_sanitize(text), strength, generator) for text in texts]
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._processor.decode(ids_of_text(ids))
@@ -299,7 +299,7 @@ class _TrainingLines:
 
 def _trainable(line: str) -> str:
     # The trainer ignores lines that contain its separators, such as TAB.
-    return _encodable(line).replace("\t", " ").replace("\0", " ").replace("\u2585", " ")
+    return _sanitize(line).replace("\t", " ").replace("\0", " ").replace("\u2585", " ")
 
 
 def _split(line: str) -> Iterator[str]:
@@ -307,7 +307,7 @@ def _split(line: str) -> Iterator[str]:
         yield line[start : start + _LONGEST_TRAINING_LINE]
 
 
-def _encodable(text: str) -> str:
+def _sanitize(text: str) -> str:
     """Empty a blank text, and replace lone surrogates, which UTF-8 lacks, by U+FFFD."""
     if is_blank(text):
         return ""

@@ -209,7 +209,7 @@ def read_values(path: str, part: str) -> dict[str, np.ndarray]:
     start, end = f"{part}/", _key("", "").removeprefix("/")
     with _reader(path, "Use another checkpoint.") as reader:
         return {
-            _unescaped(key[len(start) : -len(end)]): reader.get_tensor(key)
+            _unescape(key[len(start) : -len(end)]): reader.get_tensor(key)
             for key in sorted(reader.get_variable_to_shape_map())
             if key.startswith(start) and key.endswith(end)
         }
@@ -252,7 +252,7 @@ def _key(part: str, name: str) -> str:
     return f"{part}/{escaped}/.ATTRIBUTES/VARIABLE_VALUE"
 
 
-def _unescaped(name: str) -> str:
+def _unescape(name: str) -> str:
     """Undo the escaping of `_key`."""
     return re.sub(r"\.(\.|S)", lambda m: "/" if m[1] == "S" else ".", name)
 

@@ -195,7 +195,7 @@ class Trainer:
             if self.recovery:
                 self._watch(self.recovery, results, progress)
             # A signal that arrives later stops training after the next update.
-            stopping = self._stops_here()
+            stopping = self._should_stop()
             self._between_updates(progress, stopping)
             if stopping or self._is_complete():
                 break
@@ -224,12 +224,12 @@ class Trainer:
         progress.message(skipped)
         symptom = recovery.symptom()
         if symptom is not None:
-            raise self._diverged(symptom)
+            raise self._diverged_error(symptom)
 
     def _is_complete(self) -> bool:
         return self.stopped_early or self.step >= self.settings.train_steps
 
-    def _stops_here(self) -> bool:
+    def _should_stop(self) -> bool:
         """Return whether training stops after this update, on all workers alike."""
         is_last = self.step >= self.settings.train_steps
         stopping = self.workers.agree_to_stop(
@@ -298,9 +298,11 @@ class Trainer:
         metrics = self._window.summarize()
         metrics["epoch"] = int(self.checkpoints.epoch.numpy())
         if not math.isfinite(metrics["loss"]) and self.recovery is None:
-            raise self._diverged(f"the loss is {metrics['loss']}")
+            raise self._diverged_error(f"the loss is {metrics['loss']}")
         if metrics.get("loss_scale", 1.0) < MIN_LOSS_SCALE and self.recovery is None:
-            raise self._diverged(f"the loss scale fell to {metrics['loss_scale']:.1e}")
+            raise self._diverged_error(
+                f"the loss scale fell to {metrics['loss_scale']:.1e}"
+            )
         self.log.scalars(TRAIN_SPLIT, self.step, metrics)
         progress.message(
             f"loss {metrics['loss']:.3f}  nll {metrics['nll']:.3f}  "
@@ -311,9 +313,9 @@ class Trainer:
         """Raise an error instead of saving weights that are not finite."""
         path = non_finite_weights(self.model)
         if path is not None:
-            raise self._diverged(f"{path} is not finite")
+            raise self._diverged_error(f"{path} is not finite")
 
-    def _diverged(self, symptom: str) -> DivergedError:
+    def _diverged_error(self, symptom: str) -> DivergedError:
         saved = all_checkpoints(self.checkpoints.output_dir)
         return DivergedError(symptom, self.step, saved[-1] if saved else None)
 

@@ -118,7 +118,7 @@ def make_train_step(
     replica_step = _ReplicaStep(model, optimizer, options)
     if strategy.num_replicas_in_sync == 1:
         return tf.function(
-            _guarded(replica_step, guard),
+            _guard_step(replica_step, guard),
             input_signature=[PACKED_SIGNATURE if packed else BATCH_SIGNATURE],
             jit_compile=options.jit_all,
         )
@@ -134,10 +134,10 @@ def make_train_step(
             for name, value in results.items()
         }
 
-    return tf.function(_guarded(distributed_step, guard), reduce_retracing=True)
+    return tf.function(_guard_step(distributed_step, guard), reduce_retracing=True)
 
 
-def _guarded(
+def _guard_step(
     step: Callable[..., dict[str, tf.Tensor]], guard: UpdateGuard | None
 ) -> Callable[[Batch], dict[str, tf.Tensor]]:
     """Give a step the limits of its guard, and the guard the results of the step."""

@@ -138,7 +138,7 @@ def try_largest_batch(
     rows, length = largest_shape(plan)
     replicas = strategy.num_replicas_in_sync
     start = time.perf_counter()
-    with _unchanged(variables, strategy):
+    with _preserve_values(variables, strategy):
         try:
             prepare()
             batch = _global_batch(
@@ -161,7 +161,7 @@ def try_largest_batch(
 
 
 @contextlib.contextmanager
-def _unchanged(
+def _preserve_values(
     variables: Sequence[tf.Variable], strategy: tf.distribute.Strategy
 ) -> Generator[None]:
     """Give variables their values back, which are kept in the memory of the host."""

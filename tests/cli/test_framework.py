@@ -45,7 +45,7 @@ def test_a_limit_of_memory_in_which_tensorflow_cannot_start_is_named(
 
 def test_the_banner_of_the_import_is_left_out_and_its_errors_are_not(capfd):
     error, later = b"E0000 00:00:17.6 11225 cuda.cc:1] no device\n", b"I0000 later\n"
-    with framework._without_banner():
+    with framework._drop_banner():
         os.write(2, b"I0000 00:00:17.6 11225 port.cc:153] oneDNN is on.\n")
         os.write(2, b"WARNING: All log messages before absl::InitializeLog() is\n")
         os.write(2, error)
@@ -55,7 +55,7 @@ def test_the_banner_of_the_import_is_left_out_and_its_errors_are_not(capfd):
 
 def test_a_package_that_is_left_out_looks_as_if_it_were_not_installed(monkeypatch):
     monkeypatch.delitem(sys.modules, "this", raising=False)
-    with framework._left_out(["this", "os"]):
+    with framework._hide_packages(["this", "os"]):
         with pytest.raises(ImportError):
             importlib.import_module("this")
         assert importlib.util.find_spec("this") is None

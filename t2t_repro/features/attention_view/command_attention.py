@@ -137,9 +137,9 @@ def run(args: argparse.Namespace) -> int:
     if targets is None and sys.stderr.isatty():
         warm_up(system, hparams)
     if args.html is not None:
-        write_page(args.html, system, _captured(system, sources, targets, hparams))
+        write_page(args.html, system, _capture(system, sources, targets, hparams))
     elif args.figure is not None:
-        (attention,) = _captured(system, sources, targets, hparams)
+        (attention,) = _capture(system, sources, targets, hparams)
         write_figure(args, attention)
     else:
         write_alignments(args, system, sources, targets, hparams)
@@ -233,7 +233,7 @@ def _lines_of_files(args: argparse.Namespace) -> tuple[list[str], list[str] | No
     )
 
 
-def _captured(
+def _capture(
     system: System,
     sources: list[str],
     targets: list[str] | None,

@@ -213,7 +213,7 @@ class Attention:
         for side, queries in (("encoder", "source"), ("decoder", "target")):
             weights = getattr(self, f"{side}_parameters")
             if weights is not None:
-                yield side, queries, _most_attended(weights)
+                yield side, queries, _keep_most_attended(weights)
 
     def in_words(self, kind: str) -> np.ndarray:
         """Return the weights between words, float32 `[layer, head, query, key]`.
@@ -285,7 +285,7 @@ def first_words(text: str) -> str:
     return f"{cut}…"
 
 
-def _most_attended(weights: np.ndarray) -> tuple[list[str], np.ndarray]:
+def _keep_most_attended(weights: np.ndarray) -> tuple[list[str], np.ndarray]:
     """Keep the rows of parameters with the most weight, and sum up the others.
 
     Args:
@@ -382,7 +382,7 @@ def html_page(documents: Sequence[Mapping[str, Any]], title: str) -> str:
         policy=_policy(script, style),
         title=html.escape(title),
         style=style,
-        data=_embedded({"title": title, "documents": list(documents)}),
+        data=_embed_json({"title": title, "documents": list(documents)}),
         script=script,
     )
 
@@ -392,7 +392,7 @@ def _static(name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-def _embedded(data: Mapping[str, Any]) -> str:
+def _embed_json(data: Mapping[str, Any]) -> str:
     """Return JSON that can't end the script element that holds it."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(JSON_ESCAPES)

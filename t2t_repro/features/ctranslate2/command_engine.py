@@ -64,14 +64,14 @@ def load(args: argparse.Namespace, hparams: DecodeHParams) -> CTranslate2System:
     package = run.package(args.t2t_usr_dir)
     load_catalogue(package)
     if args.export_dir is None:
-        system = _converted(args, package, hparams)
+        system = _load_conversion(args, package, hparams)
     else:
-        system = _exported(args, package, run)
+        system = _load_export(args, package, run)
     system.problem = system.problem.with_bleu_tokenizer(run.bleu_tokenizer)
     return system
 
 
-def _exported(
+def _load_export(
     args: argparse.Namespace, package: str | None, run: Run
 ) -> CTranslate2System:
     """Load the folder that the flag names."""
@@ -86,7 +86,7 @@ def _exported(
     return system
 
 
-def _converted(
+def _load_conversion(
     args: argparse.Namespace, package: str | None, hparams: DecodeHParams
 ) -> CTranslate2System:
     """Load the conversion of the checkpoint, which is made on the first use."""

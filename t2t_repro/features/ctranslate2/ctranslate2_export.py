@@ -86,7 +86,7 @@ def export_system(
     try:
         with atomic_folder(Path(export_dir)) as folder:
             made = Comparison(
-                _in_float32(system.model),
+                _to_float32(system.model),
                 (system.source_tokenizer, system.target_tokenizer),
                 hparams,
                 longest,
@@ -125,7 +125,7 @@ def comparison_sentences(data_dir: str, problem: Problem) -> list[str]:
     return sources[:COMPARED_SENTENCES]
 
 
-def _in_float32(model: keras.Model) -> keras.Model:
+def _to_float32(model: keras.Model) -> keras.Model:
     """Return the model, or a copy of it that computes in float32."""
     if model.compute_dtype == "float32":
         return model

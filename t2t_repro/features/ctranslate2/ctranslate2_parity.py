@@ -154,7 +154,7 @@ class Comparison:
         Raises:
             UserError: If no sentence has a length that the model reads at once.
         """
-        chosen, sources = self._usable(sentences)
+        chosen, sources = self._choose(sentences)
         searches, greedy = [], []
         for beam_size in sorted({1, self.hparams.beam_size}):
             ours, theirs = self._translations(chosen, beam_size)
@@ -182,7 +182,7 @@ class Comparison:
             searches=tuple(searches),
         )
 
-    def _usable(self, sentences: Sequence[str]) -> tuple[list[str], list[list[int]]]:
+    def _choose(self, sentences: Sequence[str]) -> tuple[list[str], list[list[int]]]:
         """Return the sentences of one piece, and their ids with EOS."""
         longest = longest_piece(self.max_input_length)
         encoded = self.tokenizers[0].encode_batch(list(sentences))

@@ -266,7 +266,7 @@ class _Training:
             del self._running[connection]
             exit_code = self._processes[number].exit_code()
             if number not in self._results | self._failures:
-                self._keep(number, self._without_outcome(number, exit_code))
+                self._keep(number, self._missing_outcome(number, exit_code))
             return
         if not isinstance(message, logging.LogRecord):
             self._keep(number, message)
@@ -283,10 +283,10 @@ class _Training:
         else:
             self._results[number] = outcome
 
-    def _without_outcome(self, number: int, exit_code: int) -> TrainResult | Failure:
+    def _missing_outcome(self, number: int, exit_code: int) -> TrainResult | Failure:
         """Return the outcome of a process that ended without one."""
         if exit_code == -signal.SIGTERM and self._stop_signal is not None:
-            return self._stopped(number)
+            return self._stopped_result(number)
         if exit_code < 0:
             return Failure(
                 f"its process was killed by signal {-exit_code}; memory may have run "
@@ -297,7 +297,7 @@ class _Training:
             f"its process ended with exit code {exit_code}, see above", exit_code or 1
         )
 
-    def _stopped(self, number: int) -> TrainResult:
+    def _stopped_result(self, number: int) -> TrainResult:
         """Return the outcome of a member that was stopped before it trained."""
         from t2t_repro.runs.training import TrainResult
 
@@ -305,7 +305,7 @@ class _Training:
         return TrainResult(folder, latest_step(folder), False, None)
 
     def _result(self, number: int) -> TrainResult:
-        result = self._results.get(number) or self._stopped(number)
+        result = self._results.get(number) or self._stopped_result(number)
         if result.complete:
             return result
         # The processes receive SIGTERM, whatever the main process received.

@@ -150,7 +150,7 @@ def find_members(
     """
     folders = member_folders(output_dir)
     if folders:
-        which = _one_for_all(output_dir, checkpoints)
+        which = _common_word(output_dir, checkpoints)
         members = [Member(folder, which) for folder in folders]
     elif checkpoints:
         members = [_member(Path(output_dir), which) for which in checkpoints]
@@ -170,7 +170,7 @@ def find_members(
     return members
 
 
-def _one_for_all(output_dir: str | Path, checkpoints: Sequence[str]) -> str | None:
+def _common_word(output_dir: str | Path, checkpoints: Sequence[str]) -> str | None:
     """Return the word that names a checkpoint of every member, or None.
 
     Raises:

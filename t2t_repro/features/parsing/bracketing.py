@@ -183,7 +183,7 @@ def consensus_tree(trees: Sequence[Tree], weights: Sequence[float]) -> Tree:
     mass: defaultdict[_Bracket, float] = defaultdict(float)
     places: defaultdict[_Bracket, float] = defaultdict(float)
     for tree, weight in zip(trees, weights, strict=True):
-        for bracket, place in _numbered(tree):
+        for bracket, place in _number_constituents(tree):
             mass[bracket] += weight
             places[bracket] += weight * place
     kept = [bracket for bracket in mass if mass[bracket] > total / 2]
@@ -193,7 +193,7 @@ def consensus_tree(trees: Sequence[Tree], weights: Sequence[float]) -> Tree:
     return Tree(trees[0].leaves, found)
 
 
-def _numbered(tree: Tree) -> list[tuple[_Bracket, int]]:
+def _number_constituents(tree: Tree) -> list[tuple[_Bracket, int]]:
     """Return the constituents in preorder, each with its place in its span's chain."""
     seen: Counter[Constituent] = Counter()
     chains: Counter[Span] = Counter()

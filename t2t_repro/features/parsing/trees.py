@@ -212,7 +212,7 @@ class _Reader:
             raise ValueError(
                 f"line {line}: found ({label} (, expected one label between them"
             )
-        self._builder.open(_bare(label))
+        self._builder.open(_strip_label(label))
 
     def _add_atom(self, piece: str, line: int) -> None:
         if self._atoms is None:
@@ -244,6 +244,6 @@ class _Reader:
         return Tree(tree.leaves, tuple(kept))
 
 
-def _bare(label: str) -> str:
+def _strip_label(label: str) -> str:
     """Return a label without function tags and indices; `-LRB-` stays as it is."""
     return label if label.startswith("-") else re.split("[-=]", label)[0]

@@ -209,7 +209,7 @@ def _write_page(args: argparse.Namespace) -> int:
             package is not installed.
     """
     _refuse_others("--page", args, (*SHOW_FLAGS, *RUN_FLAGS))
-    _need_checkout("--page")
+    _require_checkout("--page")
     from results.request import check_page
 
     check_page(args.page)
@@ -234,14 +234,14 @@ def _record(args: argparse.Namespace) -> int:
                 f"--{flag} is missing: expected --record RUN --name NAME --result_dir "
                 "DIR."
             )
-    _need_checkout("--record")
+    _require_checkout("--record")
     from results.curves import curve_of
 
     print(curve_of(args.record, args.name).save(args.result_dir))
     return 0
 
 
-def _need_checkout(flag: str) -> None:
+def _require_checkout(flag: str) -> None:
     """Make the package `results` of a checkout importable.
 
     Raises:

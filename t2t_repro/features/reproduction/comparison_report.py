@@ -129,7 +129,7 @@ def _lines(
         flops_by_formula=_flops_by_formula(row, hparams),
         flops_by_hours=_flops_by_hours(row),
     )
-    yield from _at_every_scale(table, line, row.system, results)
+    yield from _expand_scales(table, line, row.system, results)
     if row.baseline_set is not None:
         baseline = Line(
             row.name,
@@ -140,10 +140,10 @@ def _lines(
                 hparams_of(row.baseline_set), *row.vocab_sizes
             ),
         )
-        yield from _at_every_scale(table, baseline, row.baseline_set, results)
+        yield from _expand_scales(table, baseline, row.baseline_set, results)
 
 
-def _at_every_scale(
+def _expand_scales(
     table: Table, line: Line, system: str | None, results: Sequence[Result]
 ) -> Iterator[Line]:
     """Yield a copy of the line per scale with results, or the line itself."""

@@ -95,26 +95,26 @@ _ORDERS = [
 
 
 def _counts() -> list[Column[Line]]:
-    depth_lengths = _listed(layer_complexity.DEPTH_LENGTHS)
-    path_lengths = _listed(layer_complexity.PATH_LENGTHS)
+    depth_lengths = _join_numbers(layer_complexity.DEPTH_LENGTHS)
+    path_lengths = _join_numbers(layer_complexity.PATH_LENGTHS)
     return [
         _ROW,
         _LAYER,
         Column(
             f"sequential, n = {depth_lengths}",
-            lambda line: _listed(line.measured.sequential.values()),
+            lambda line: _join_numbers(line.measured.sequential.values()),
             is_number=False,
         ),
         Column(
             f"path, n = {path_lengths}",
-            lambda line: _listed(line.measured.paths.values()),
+            lambda line: _join_numbers(line.measured.paths.values()),
             is_number=False,
         ),
         Column("timed at", lambda line: _sizes(line.kind.sizes), is_number=False),
     ]
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _join_numbers(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 

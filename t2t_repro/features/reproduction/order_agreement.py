@@ -63,8 +63,8 @@ def order_test(published: Sequence[float], measured: Sequence[float]) -> OrderTe
         )
     values = np.asarray(measured, dtype=float)
     orders = _orders(len(values))
-    same, pairs = _same_pairs(published, values[np.newaxis])
-    random, _ = _same_pairs(published, values[orders])
+    same, pairs = _count_same_pairs(published, values[np.newaxis])
+    random, _ = _count_same_pairs(published, values[orders])
     tail = (1 - COVERAGE) / 2
     low, high = np.quantile(random, [tail, 1 - tail], method="inverted_cdf")
     at_least = int(np.sum(random >= same[0]))
@@ -82,7 +82,7 @@ def _orders(count: int) -> np.ndarray:
     return np.argsort(rng.random((SAMPLES, count)), axis=1)
 
 
-def _same_pairs(
+def _count_same_pairs(
     published: Sequence[float], measured: np.ndarray
 ) -> tuple[np.ndarray, int]:
     """Count pairs in the published order for each line of `measured`."""

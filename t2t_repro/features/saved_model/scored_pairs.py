@@ -183,10 +183,10 @@ class ScoredPairs(tf.Module):
             self._tokenizers[INPUTS].encode(inputs), self._max_length - 1
         )
         written, cut_target = truncate(
-            _with_eos(self._tokenizers[TARGETS].encode(targets)), self._max_length
+            _append_eos(self._tokenizers[TARGETS].encode(targets)), self._max_length
         )
         truncated = tf.logical_or(cut_source, cut_target)
-        return _EncodedPairs(_with_eos(sources), written, truncated)
+        return _EncodedPairs(_append_eos(sources), written, truncated)
 
 
 class _EncodedPairs(NamedTuple):
@@ -209,7 +209,7 @@ class _EncodedPairs(NamedTuple):
         return {"tokens": tokens, "truncated": self.truncated}
 
 
-def _with_eos(ids: tf.RaggedTensor) -> tf.RaggedTensor:
+def _append_eos(ids: tf.RaggedTensor) -> tf.RaggedTensor:
     return tf.concat([ids, tf.fill([ids.nrows(), 1], EOS_ID)], axis=1)
 
 

@@ -46,7 +46,7 @@ def card_page(card: ScoreCard, title: str, source_language: str | None = None) -
     ]
     page = (static / "card_page.html").read_text(encoding="utf-8")
     return page.format(
-        title=_escaped(title),
+        title=_escape(title),
         style=(static / "card_page.css").read_text(encoding="utf-8"),
         sections="\n".join(filter(None, sections)),
     )
@@ -55,10 +55,10 @@ def card_page(card: ScoreCard, title: str, source_language: str | None = None) -
 def _section(title: str, body: str, kind: str = "") -> str:
     if not body:
         return ""
-    return f'<section class="{kind}">\n<h2>{_escaped(title)}</h2>\n{body}\n</section>'
+    return f'<section class="{kind}">\n<h2>{_escape(title)}</h2>\n{body}\n</section>'
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return html.escape(printable(text))
 
 
@@ -68,16 +68,16 @@ def _score_table(scores: Sequence[NamedScore]) -> str:
         details = score.signature or score.missing or ""
         kind = ' class="paper"' if score.name == "bleu_paper" else ""
         rows.append(
-            f'<tr{kind}><th scope="row">{_escaped(score.label)}</th>'
+            f'<tr{kind}><th scope="row">{_escape(score.label)}</th>'
             f"<td>{number(score.value)}</td>"
-            f"<td>{_with_code(score.meaning)}<code>{_escaped(details)}</code></td></tr>"
+            f"<td>{_mark_code(score.meaning)}<code>{_escape(details)}</code></td></tr>"
         )
     return "<table>\n" + "\n".join(rows) + "\n</table>"
 
 
-def _with_code(text: str) -> str:
+def _mark_code(text: str) -> str:
     """Escape a text and turn its backticks into elements."""
-    return re.sub("`(.*?)`", r"<samp>\1</samp>", _escaped(text))
+    return re.sub("`(.*?)`", r"<samp>\1</samp>", _escape(text))
 
 
 def _kinds_chart(card: ScoreCard) -> str:
@@ -93,7 +93,7 @@ def _kinds_chart(card: ScoreCard) -> str:
 
 def _outputs(card: ScoreCard) -> str:
     rows = [
-        f"<dt>{_escaped(label)}</dt><dd>{_escaped(value)}</dd>"
+        f"<dt>{_escape(label)}</dt><dd>{_escape(value)}</dd>"
         for label, value in output_rows(card)
     ]
     definition = _caption(f"A loop is {DEFINITION}.")
@@ -147,7 +147,7 @@ def _histogram_chart(card: ScoreCard) -> str:
 
 
 def _caption(text: str) -> str:
-    return f'<p class="caption">{_escaped(text)}</p>'
+    return f'<p class="caption">{_escape(text)}</p>'
 
 
 def _examples(
@@ -161,11 +161,11 @@ def _example(example: ScoredSentence, languages: Mapping[str, str | None]) -> st
     rows = []
     for label, text in example.texts():
         language = languages[label]
-        lang = "" if language is None else f' lang="{_escaped(language)}"'
+        lang = "" if language is None else f' lang="{_escape(language)}"'
         # Each text has the direction of its own first letter.
         rows.append(
             f'<dt>{label}</dt><dd dir="auto"{lang} class="{label}">'
-            f"{_escaped(shortened(text)) or '<i>(empty)</i>'}</dd>"
+            f"{_escape(shortened(text)) or '<i>(empty)</i>'}</dd>"
         )
     return (
         f"<li><h3>line {example.line}: chrF2 {example.chrf:.1f}, BLEU "

@@ -56,17 +56,17 @@ def output_rows(card: ScoreCard) -> list[tuple[str, str]]:
     )
     rows = [("sentences", f"{card.sentences:,}"), ("length ratio", ratio)]
     if faults.copies is not None:
-        copies = _beside(faults.copies, faults.copies_in_references)
+        copies = _counts(faults.copies, faults.copies_in_references)
         rows.append(("copies of the source", copies))
     return [
         *rows,
-        ("empty", _beside(faults.empty, faults.empty_references)),
-        ("with a repetition loop", _beside(faults.loops, faults.loops_in_references)),
+        ("empty", _counts(faults.empty, faults.empty_references)),
+        ("with a repetition loop", _counts(faults.loops, faults.loops_in_references)),
         ("equal to the reference", f"{faults.identical:,}"),
     ]
 
 
-def _beside(hypotheses: int, references: int | None) -> str:
+def _counts(hypotheses: int, references: int | None) -> str:
     return f"{hypotheses:,} (references: {references:,})"
 
 

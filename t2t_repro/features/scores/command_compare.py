@@ -103,12 +103,12 @@ def _notes(found: Sequence[Comparison], baseline: str) -> list[str]:
         "±: half of the 95 % confidence interval, by bootstrap. A lower TER is better.",
         f"p: probability of so large a difference from {baseline} by chance; * p < "
         f"{SIGNIFICANT}.",
-        *_several(found),
+        *_warn_of_several(found),
         *(f"{metric}: {signature}" for metric, signature in signatures.items()),
     ]
 
 
-def _several(found: Sequence[Comparison]) -> list[str]:
+def _warn_of_several(found: Sequence[Comparison]) -> list[str]:
     """Warn of several comparisons, of which one may be significant by chance."""
     count = len(_systems(found)) - 1
     if count < 2:

@@ -73,13 +73,13 @@ class _Antecedent:
     person: NounPhrase | None = None
 
 
-def _marked(thing: NounPhrase) -> NounPhrase:
+def _mark(thing: NounPhrase) -> NounPhrase:
     """Mark the noun that a pronoun refers to: the last leaf of its phrase."""
     before, _, leaf = thing.tree.rpartition("(")
     return replace(thing, tree=f"{before}{REFERENT}({leaf}")
 
 
-def _handled(draw: Draw, family: Tenses) -> _Antecedent:
+def _draw_handling(draw: Draw, family: Tenses) -> _Antecedent:
     """Draw a clause in which someone does something to a thing."""
     clause = start(draw, draw.pick(_HANDLING), family)
     clause.negated = clause.nicht = False
@@ -87,25 +87,25 @@ def _handled(draw: Draw, family: Tenses) -> _Antecedent:
     several = not person.plural and draw.chance(0.25)
     traits = clause.verb.objects & ~_NOT_HANDLED
     determiners = _SEVERAL if several else _ONE
-    thing = _marked(phrases.noun_phrase(draw, traits, Case.ACCUSATIVE, determiners))
+    thing = _mark(phrases.noun_phrase(draw, traits, Case.ACCUSATIVE, determiners))
     add_verb_object(clause, thing)
     add_adverbials(draw, clause, 0.4, nouns=False)
     return _Antecedent(clause, thing, person)
 
 
-def _described(draw: Draw, family: Tenses) -> _Antecedent:
+def _draw_description(draw: Draw, family: Tenses) -> _Antecedent:
     """Draw a clause that describes a thing or an animal."""
     clause = start(draw, BE, family)
     several = draw.chance(0.2)
     determiners = tuple(d for d in (_SEVERAL if several else _ONE) if d.definite)
     traits = draw.pick(_DESCRIBED)
-    thing = _marked(phrases.noun_phrase(draw, traits, Case.NOMINATIVE, determiners))
+    thing = _mark(phrases.noun_phrase(draw, traits, Case.NOMINATIVE, determiners))
     set_subject(clause, thing)
     add_adjective(draw, clause, thing.noun.traits)
     return _Antecedent(clause, thing)
 
 
-def _other_verb(draw: Draw, verb: Verb, thing: NounPhrase) -> Verb:
+def _draw_other_verb(draw: Draw, verb: Verb, thing: NounPhrase) -> Verb:
     """Draw a verb, but not `verb`, that can have `thing` as its object."""
     options = find_verbs(Frame.ACCUSATIVE, _MEN_AND_WOMEN, thing.noun.traits)
     other = draw.pick(options)
@@ -114,9 +114,9 @@ def _other_verb(draw: Draw, verb: Verb, thing: NounPhrase) -> Verb:
     return other
 
 
-def _handling_again(draw: Draw, first: _Antecedent, family: Tenses) -> Clause:
+def _draw_second_handling(draw: Draw, first: _Antecedent, family: Tenses) -> Clause:
     """Draw a clause in which someone does something to "it"."""
-    verb = _other_verb(draw, first.clause.verb, first.thing)
+    verb = _draw_other_verb(draw, first.clause.verb, first.thing)
     clause = start(draw, verb, family)
     person = first.person
     if person and not (person.pronoun or person.negative) and draw.chance(0.6):
@@ -128,7 +128,7 @@ def _handling_again(draw: Draw, first: _Antecedent, family: Tenses) -> Clause:
     return clause
 
 
-def _about(draw: Draw, thing: NounPhrase, family: Tenses) -> Clause:
+def _draw_statement_about(draw: Draw, thing: NounPhrase, family: Tenses) -> Clause:
     """Draw a clause whose subject is the pronoun of `thing`."""
     traits = thing.noun.traits
     active = bool(traits & Trait.ANIMAL) and draw.chance(0.6)
@@ -148,12 +148,12 @@ def _two_clauses(draw: Draw) -> Pair:
     first_tenses = link.subordinate if layout is main_last else link.main
     second_tenses = link.subordinate if layout is main_first else link.main
     describe = draw.chance(0.35)
-    first = (_described if describe else _handled)(draw, first_tenses)
+    first = (_draw_description if describe else _draw_handling)(draw, first_tenses)
     acts = not describe or first.thing.noun.traits & Trait.ANIMAL
     if draw.chance(0.5) and acts:
-        second = _about(draw, first.thing, second_tenses)
+        second = _draw_statement_about(draw, first.thing, second_tenses)
     else:
-        second = _handling_again(draw, first, second_tenses)
+        second = _draw_second_handling(draw, first, second_tenses)
     if layout is coordinated:
         return coordinated(draw, first.clause, second)
     if layout is main_last:
@@ -163,8 +163,8 @@ def _two_clauses(draw: Draw) -> Pair:
 
 def _one_subject(draw: Draw) -> Pair:
     """Draw "buy the lamp and sell it", whose second verb phrase has no subject."""
-    first = _handled(draw, (Tense.PRESENT,))
-    verb = _other_verb(draw, first.clause.verb, first.thing)
+    first = _draw_handling(draw, (Tense.PRESENT,))
+    verb = _draw_other_verb(draw, first.clause.verb, first.thing)
     second = Clause(verb, Tense.PRESENT, first.clause.agreement)
     add_verb_object(second, anaphor(first.thing, Case.ACCUSATIVE))
     left, right = english_predicate(first.clause), english_predicate(second)

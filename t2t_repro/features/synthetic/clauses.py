@@ -289,7 +289,7 @@ def set_subject(clause: Clause, phrase: NounPhrase) -> None:
     clause.agreement = phrase.agreement
 
 
-def _attached(
+def _draw_attached(
     draw: Draw,
     traits: Trait,
     case: Case,
@@ -315,7 +315,7 @@ def draw_subject(
     phrase = draw_pronoun(draw, 0.28, traits, Case.NOMINATIVE)
     if phrase is None:
         determiners = phrases.DEFINITE if clause.negated else phrases.SUBJECT
-        phrase = _attached(draw, traits, Case.NOMINATIVE, determiners, attach)
+        phrase = _draw_attached(draw, traits, Case.NOMINATIVE, determiners, attach)
     set_subject(clause, phrase)
     return phrase
 
@@ -361,7 +361,7 @@ def _draw_object(
     traits = clause.verb.objects
     pronoun = draw_pronoun(draw, pronouns, traits, case, clause.agreement)
     determiners = negated if clause.negated else phrases.OBJECT
-    return pronoun or _attached(draw, traits, case, determiners, attach)
+    return pronoun or _draw_attached(draw, traits, case, determiners, attach)
 
 
 def add_complements(draw: Draw, clause: Clause, attach: Attach) -> None:

@@ -203,7 +203,7 @@ def noun_phrase(
     phrase = inflected(draw, noun, case, chosen)
     owned = chosen in _POSSESSIVES
     if modified and not owned and draw.chance(modified):
-        return _postmodified(draw, phrase)
+        return _postmodify(draw, phrase)
     return phrase
 
 
@@ -235,7 +235,7 @@ def inflected(draw: Draw, noun: Noun, case: Case, chosen: Determiner) -> NounPhr
     )
 
 
-def _postmodified(draw: Draw, phrase: NounPhrase) -> NounPhrase:
+def _postmodify(draw: Draw, phrase: NounPhrase) -> NounPhrase:
     """Add "of the teacher", "with the red hat" or "from the village"."""
     traits = phrase.noun.traits
     person = bool(traits & PEOPLE)

@@ -150,7 +150,7 @@ def _start_with_subject(draw: Draw, verb: Verb, depth: int) -> Clause:
     return clause
 
 
-def _joined(front: str, pronoun: str, clause: Clause) -> Pair:
+def _join(front: str, pronoun: str, clause: Clause) -> Pair:
     """Put a relative pronoun, in both languages, before its clause."""
     tree = f"(SBAR {front} {english_statement(clause)})"
     return Pair(tree, pronoun + german_subordinate(clause))
@@ -164,7 +164,7 @@ def _subject_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
     traits = phrase.noun.traits
     clause = _gap_clause(draw, traits, phrase.agreement, depth)
     who = "(WP who)" if traits & PEOPLE else "(WDT that)"
-    return _joined(f"(WHNP {who})", _pronoun(phrase, Case.NOMINATIVE), clause)
+    return _join(f"(WHNP {who})", _pronoun(phrase, Case.NOMINATIVE), clause)
 
 
 def _object_relative(
@@ -176,7 +176,7 @@ def _object_relative(
     add_objectless_verb(clause)
     add_adverbials(draw, clause, 0.5)
     whom = "(WP whom)" if traits & PEOPLE else "(WDT that)"
-    return _joined(f"(WHNP {whom})", _pronoun(phrase, case), clause)
+    return _join(f"(WHNP {whom})", _pronoun(phrase, case), clause)
 
 
 _accusative_relative, _dative_relative = (
@@ -195,7 +195,7 @@ def _prepositional_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
     whom = "(WP whom)" if phrase.noun.traits & PEOPLE else "(WDT which)"
     front = f"(WHPP (IN {verb.preposition}) (WHNP {whom}))"
     pronoun = f"{verb.german_preposition} {_pronoun(phrase, verb.german_case)}"
-    return _joined(front, pronoun, clause)
+    return _join(front, pronoun, clause)
 
 
 def _place_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
@@ -206,7 +206,7 @@ def _place_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
     inside = phrase.noun.traits & Trait.ENTERABLE
     word, german = ("in", "in") if inside else ("near", "bei")
     front = f"(WHPP (IN {word}) (WHNP (WDT which)))"
-    return _joined(front, f"{german} {_pronoun(phrase, Case.DATIVE)}", clause)
+    return _join(front, f"{german} {_pronoun(phrase, Case.DATIVE)}", clause)
 
 
 def _possessive_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
@@ -218,7 +218,7 @@ def _possessive_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
     front = f"(WHNP (WP$ whose){english.noun_leaves(noun, plural)})"
     whose = _pronoun(phrase, Case.GENITIVE)
     words = f"{whose} {noun_form(noun, Case.NOMINATIVE, plural)}"
-    return _joined(front, words, clause)
+    return _join(front, words, clause)
 
 
 def _pronoun(phrase: NounPhrase, case: Case) -> str:

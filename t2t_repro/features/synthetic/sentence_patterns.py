@@ -62,7 +62,7 @@ def _take_front(draw: Draw, clause: Clause) -> Pair:
     return front
 
 
-def _fronted(clause: Clause, front: Pair) -> Pair:
+def _front(clause: Clause, front: Pair) -> Pair:
     """Write a statement with an adverbial before its subject."""
     comma = " (, ,)" if front.english.startswith(" (PP") else ""
     predicate = english_predicate(clause)
@@ -72,7 +72,7 @@ def _fronted(clause: Clause, front: Pair) -> Pair:
 
 def _fronted_adverbial(draw: Draw) -> Pair:
     clause = draw_clause(draw, tenses.ANY, MAX_DEPTH)
-    return _fronted(clause, _take_front(draw, clause))
+    return _front(clause, _take_front(draw, clause))
 
 
 def _fronted_object(draw: Draw) -> Pair:
@@ -195,7 +195,7 @@ def _complement(draw: Draw) -> Pair:
     clause = _subordinate(conjunction, inner)
     main.tail, main.after_de = f" {clause.english}", f" , {clause.german} ,"
     if draw.chance(0.2):
-        return _fronted(main, _take_front(draw, main))
+        return _front(main, _take_front(draw, main))
     return _statement(main)
 
 

@@ -67,7 +67,7 @@ def translate(old_command: str, arguments: Sequence[str]) -> Translation:
 def _new_command(old_command: str, given: Mapping[str, str]) -> str:
     """Return the name of the `t2t` command, with positional arguments."""
     if old_command == "t2t-trainer":
-        return _of_trainer(given)
+        return _trainer_command(given)
     if old_command == "t2t-decoder" and given.get("score_file"):
         return "score"
     if old_command == "t2t-decoder":
@@ -77,7 +77,7 @@ def _new_command(old_command: str, given: Mapping[str, str]) -> str:
     return {"t2t-exporter": "export", "t2t-avg-all": "average"}[old_command]
 
 
-def _of_trainer(given: Mapping[str, str]) -> str:
+def _trainer_command(given: Mapping[str, str]) -> str:
     if given.get("registry_help") == "true":
         return "list"
     schedule = given.get("schedule", TRAINING_SCHEDULES[0])

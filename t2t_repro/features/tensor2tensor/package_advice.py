@@ -68,19 +68,19 @@ def _answers_of(path: Path) -> Iterator[tuple[int, str, str]]:
     imported: dict[str, str] = {}  # the names in the file, and in tensor2tensor
     found = []
     for node in nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom) and (names := _imported(node)):
+        if isinstance(node, ast.Import | ast.ImportFrom) and (names := _names_in(node)):
             imported |= names
             code = ast.unparse(node)
             found.append((node.lineno, code, _answer(code)))
     for node in nodes:
         if isinstance(node, ast.Call):
-            name = _set_of(node, imported)
+            name = _called_set(node, imported)
             if name in SETS:
                 found.append((node.lineno, ast.unparse(node), set_here(name)))
     yield from sorted(found)
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+def _names_in(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
     """Return the names that an import of tensor2tensor defines, and their origins."""
     if isinstance(node, ast.ImportFrom):
         if not _is_tensor2tensors(node.module) or node.level:
@@ -98,7 +98,7 @@ def _is_tensor2tensors(module: str | None) -> bool:
     return (module or "").partition(".")[0] == "tensor2tensor"
 
 
-def _set_of(call: ast.Call, imported: dict[str, str]) -> str:
+def _called_set(call: ast.Call, imported: dict[str, str]) -> str:
     """Return the set that a call makes with a name of tensor2tensor, or ""."""
     root = function = call.func
     while isinstance(root, ast.Attribute):
