@@ -18,7 +18,7 @@ SIZES = {
     "filter_size": 20,
     "num_heads": 2,
     "num_encoder_layers": 1,
-    "num_decoder_layers": 2,
+    "num_decoder_layers": 1,
     "attention_key_channels": 6,
     "attention_value_channels": 10,
 }

@@ -7,19 +7,17 @@ import numpy as np
 import pytest
 
 from t2t_repro.data.packing import pack_pairs
-from tests.models.test_transformer import ALL_KINDS
+from tests.models.test_transformer import ALL_KINDS, DISTINCT
 from tests.support.tiny_model import padded, random_sentences, tiny_transformer
 
 LENGTHS = [(5, 3), (7, 8), (2, 6), (9, 4), (1, 1), (6, 7)]
 SOURCES = [np.array(x, np.int32) for x in random_sentences(1, [s for s, _ in LENGTHS])]
 TARGETS = [np.array(x, np.int32) for x in random_sentences(2, [t for _, t in LENGTHS])]
-# Sizes that no mask and no position depends on.
-SIZES = ("narrow keys", "wide values", "not tied", "another epsilon", "many heads")
 # Attention in blocks has no mask per query.
 KINDS = {
-    name: kind
-    for name, kind in ALL_KINDS.items()
-    if name not in SIZES and kind.get("self_attention_type") != "restricted"
+    name: ALL_KINDS[name]
+    for name in [*DISTINCT, "learned positions, too few", "concatenated sinusoids"]
+    if ALL_KINDS[name].get("self_attention_type") != "restricted"
 }
 
 

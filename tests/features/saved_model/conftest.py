@@ -24,7 +24,7 @@ MAX_SOURCE_TOKENS = 100  # so 7 pieces, or 105 tokens
 
 @pytest.fixture(scope="package")
 def subword_system(tmp_path_factory):
-    """Return a SavedModel, its signatures, and a translator of the same system."""
+    """Return a SavedModel, its signatures, and a translator of all hypotheses."""
     tokenizer = SentencePieceTokenizer(train_sentencepiece(LINES, vocab_size=300))
     size = tokenizer.vocab_size
     # Its translations differ; most random models repeat one character.
@@ -41,13 +41,16 @@ def subword_system(tmp_path_factory):
         **widths,
     )
     hparams = DecodeHParams(beam_size=2, extra_length=4, batch_size=128)
-    parts = (model, tokenizer, tokenizer, hparams, MAX_INPUT_LENGTH)
+    parts = (model, tokenizer, tokenizer)
     folder = tmp_path_factory.mktemp("subwords") / "system"
-    served = ServedTranslator(*parts, max_source_tokens=MAX_SOURCE_TOKENS)
+    served = ServedTranslator(*parts, hparams, MAX_INPUT_LENGTH, MAX_SOURCE_TOKENS)
     export_saved_model(served, folder)
     return SimpleNamespace(
         folder=folder,
         signatures=tf.saved_model.load(str(folder)).signatures,
+        model=model,
         tokenizer=tokenizer,
-        translator=Translator(*parts),
+        translator=Translator(
+            *parts, hparams.replace(return_beams=True), MAX_INPUT_LENGTH
+        ),
     )

@@ -23,38 +23,28 @@ SENTENCES = ["1 2 3", "", "7", "0 1 2 3 4 5 6 7", "3 1 4 1 5 2 6 5 3 5 0 7 7 3"]
 @pytest.fixture(scope="module")
 def models():
     return [
-        tiny_transformer(
-            seed=seed, norm="pre", num_encoder_layers=1, num_decoder_layers=1
-        )
-        for seed in (12, 5)
+        tiny_transformer(seed, norm=norm, num_encoder_layers=1, num_decoder_layers=1)
+        for seed, norm in ((12, "pre"), (5, "post"))
     ]
 
 
 @pytest.fixture(scope="module")
-def served(models):
+def signatures(models):
     model = Ensemble(models)
-    return ServedTranslator(model, DIGITS, DIGITS, HPARAMS, LONGEST, 4096)
-
-
-@pytest.fixture(scope="module")
-def signatures(served):
-    return exported_functions(served)
+    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, LONGEST, 4096)
+    yield exported_functions(served)  # functions of an object that must be alive
 
 
 def test_translations_are_those_of_the_ensemble_in_memory(models, signatures):
     found = signatures["serving_default"](tf.constant(SENTENCES))
     translator = Translator(Ensemble(models), DIGITS, DIGITS, HPARAMS, LONGEST)
-    expected = [best[0] for best in translator.translate(SENTENCES)]
+    expected = [best for (best,) in translator.translate(SENTENCES)]
     assert [text.decode() for text in found["outputs"].numpy()] == [
-        hypothesis.text for hypothesis in expected
+        best.text for best in expected
     ]
-    np.testing.assert_allclose(
-        found["scores"], [hypothesis.score for hypothesis in expected], atol=1e-4
-    )
-
-
-def test_it_serves_all_but_attention(signatures):
-    assert set(signatures) == {"serving_default", "n_best", "score"}
+    scores = [best.score for best in expected]
+    np.testing.assert_allclose(found["scores"], scores, atol=1e-4)
+    assert set(signatures) == {"serving_default", "n_best", "score"}  # no attention
 
 
 def test_a_score_is_the_logarithm_of_the_mean_probability_of_each_token(

@@ -1,4 +1,4 @@
-"""The folder of an export; test_tensorflow_serving.py runs its warm-up requests."""
+"""The folder of an export; test_saved_model.py runs its warm-up requests."""
 
 from __future__ import annotations
 

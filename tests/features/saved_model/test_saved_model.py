@@ -1,177 +1,361 @@
+"""A SavedModel answers as the system in memory does, whatever it receives.
+
+One module, so that one worker makes the export.
+"""
+
 from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+import shlex
+import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.translate import Translator
-from t2t_repro.features.saved_model.saved_model_export import exported_functions
+from t2t_repro.errors import UsageError
 from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text import SymbolTokenizer
-from tests.support.tiny_model import tiny_transformer
+from tests.fuzz.fuzz_serving import fuzz, hard_batch
+from tests.support.hard_text import KINDS, hard_text
 
-DIGITS = SymbolTokenizer([str(digit) for digit in range(8)])
-MAX_INPUT_LENGTH = 9  # so 8 tokens per piece
-HPARAMS = DecodeHParams(beam_size=3, extra_length=4, batch_size=64)
-SENTENCES = [
-    "1 2 3",
-    "",
-    "7",
-    "0 1 2 3 4 5 6 7",
-    "5 5 unheard 5",
-    " \t ",
-    "0 1 2 3 4 5 6 7 0",
-    "3 1 4 1 5 2 6 5 3 5 0 7 7 3 2 3 4 6 2 6 4",
-]
+SIGNATURES = ["serving_default", "n_best", "score", "attention"]
+LONG = "horse " * 2000
+TEXTS = ["we sleep .", "", "the old horse", "漢字 🙂", "a child today", " \t "]
+TARGETS = ["wir", "", "a child", "x 🙂", "today", "we sleep ."]
+LONGEST = "a " * 15  # tokens of a piece
 
 
-@pytest.fixture(scope="module")
-def model():
-    # Its translations differ; most random models write nothing, or one text.
-    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    return tiny_transformer(seed=12, norm="pre", **layers)
-
-
-@pytest.fixture(scope="module")
-def served(model):
-    return ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH, 4096)
-
-
-@pytest.fixture(scope="module")
-def signatures(served):
-    """Return what is exported; `test_hard_input.py` compares a loaded export."""
-    return exported_functions(served)
-
-
-@pytest.fixture(scope="module")
-def expected(model):
-    """Return the hypotheses of the same model in memory."""
-    every = HPARAMS.replace(return_beams=True)
-    translator = Translator(model, DIGITS, DIGITS, every, MAX_INPUT_LENGTH)
-    return translator.translate(SENTENCES)
+def serve(system, name, texts, targets=None):
+    inputs = {"inputs": tf.constant(texts, tf.string)}
+    if name in ("score", "attention"):
+        given = texts if targets is None else targets
+        inputs["targets"] = tf.constant(given, tf.string)
+    return system.signatures[name](**inputs)
 
 
 def as_text(strings):
-    return [text.decode() for text in strings.numpy().ravel()]
+    return [text.decode() for text in np.ravel(strings)]
 
 
-def test_served_translations_are_those_of_the_model_in_memory(signatures, expected):
-    found = signatures["serving_default"](tf.constant(SENTENCES))
-    texts = [best[0].text for best in expected]
-    assert as_text(found["outputs"]) == texts
-    assert len(set(texts)) >= len(SENTENCES) - 2
-    scores = [best[0].score for best in expected]
-    np.testing.assert_allclose(found["scores"], scores, atol=1e-5)
+@pytest.fixture(scope="module")
+def expected(subword_system):
+    """Return the hypotheses of the same system in memory."""
+    return subword_system.translator.translate(TEXTS)
 
 
-def test_a_translation_does_not_depend_on_its_batch(signatures):
-    serve = signatures["serving_default"]
-    together = as_text(serve(tf.constant(SENTENCES))["outputs"])
-    alone = [as_text(serve(tf.constant([s]))["outputs"])[0] for s in SENTENCES]
-    assert together == alone
+@pytest.fixture(scope="module")
+def best(expected):
+    texts = [hypotheses[0].text for hypotheses in expected]
+    assert len(set(texts)) == len(texts) - 1  # Two are empty.
+    return texts
 
 
-def test_n_best_gives_every_hypothesis_best_first(signatures, expected):
-    found = signatures["n_best"](tf.constant(SENTENCES))
-    assert found["outputs"].shape == (len(SENTENCES), HPARAMS.beam_size)
-    for sentence, texts, scores, hypotheses in zip(
-        SENTENCES, found["outputs"], found["scores"].numpy(), expected, strict=True
+def test_signatures_have_the_promised_types(subword_system):
+    assert set(subword_system.signatures) == {*SIGNATURES}
+    signature = subword_system.signatures["serving_default"]
+    outputs = signature.structured_outputs
+    assert outputs["outputs"].dtype == tf.string
+    assert outputs["outputs"].shape.rank == 1
+    assert outputs["scores"].dtype == tf.float32
+    (inputs,) = signature.structured_input_signature[1].values()
+    assert (inputs.name, inputs.dtype) == ("inputs", tf.string)
+
+
+def test_translations_and_scores_are_those_in_memory(subword_system, expected, best):
+    found = serve(subword_system, "serving_default", TEXTS)
+    assert as_text(found["outputs"]) == best
+    scores = [hypotheses[0].score for hypotheses in expected]
+    np.testing.assert_allclose(found["scores"], scores, atol=1e-4)
+
+
+def test_n_best_gives_every_hypothesis_best_first(subword_system, expected):
+    found = serve(subword_system, "n_best", TEXTS)
+    for texts, scores, hypotheses in zip(
+        found["outputs"].numpy(), found["scores"].numpy(), expected, strict=True
     ):
-        if sentence.strip():
-            there = len(hypotheses)
-            assert as_text(texts)[:there] == [h.text for h in hypotheses]
-            assert as_text(texts)[there:] == [""] * (HPARAMS.beam_size - there)
-            assert (scores[there:] < -1e8).all()
-            assert (np.diff(scores) <= 0).all()
+        missing = 2 - len(hypotheses)
+        assert as_text(texts) == [h.text for h in hypotheses] + [""] * missing
+        assert (np.diff(scores) <= 0).all()
 
 
-TARGETS = ["3 2 1", "1", "", "7 6 5 4 3 2 1 0", "5 unheard", "2", "4 4", "6"]
-SHORT = ["1 2 3", "", "7", "0 1 2 3 4 5 6 7", "5 5 unheard 5", " \t ", "1 2", "4"]
-
-
-def batch_of(text):
+def batch_of(system, text):
     """Return the ids of a text with EOS as a batch of at least two positions."""
-    ids = [*DIGITS.encode(text), 1]
+    ids = [*system.tokenizer.encode(text), 1]
     return tf.constant([ids if len(ids) > 1 else [*ids, 0]])
 
 
-def test_a_served_score_is_the_log_probability_of_the_target(model, signatures):
-    found = signatures["score"](inputs=tf.constant(SHORT), targets=tf.constant(TARGETS))
-    for row, (source, target) in enumerate(zip(SHORT, TARGETS, strict=True)):
-        ids = [*DIGITS.encode(target), 1]
-        pair = {"inputs": batch_of(source), "targets": batch_of(target)}
-        logits = model(pair).numpy()[0, : len(ids)]
-        logits = logits.astype(np.float64)
-        normalizers = np.log(np.exp(logits).sum(-1))
-        expected = sum(logits[t, token] - normalizers[t] for t, token in enumerate(ids))
-        assert found["scores"][row].numpy() == pytest.approx(expected, abs=1e-4)
+def log_prob(system, source, ids):
+    pair = {"inputs": batch_of(system, source), "targets": tf.constant([[*ids, 0]])}
+    logits = system.model(pair).numpy()[0, : len(ids)].astype(np.float64)
+    normalizers = np.log(np.exp(logits).sum(-1))
+    return sum(logits[t, token] - normalizers[t] for t, token in enumerate(ids))
+
+
+def test_a_score_is_the_log_probability_of_the_target(subword_system):
+    found = serve(subword_system, "score", TEXTS, TARGETS)
+    for row, (source, target) in enumerate(zip(TEXTS, TARGETS, strict=True)):
+        ids = [*subword_system.tokenizer.encode(target), 1]
+        score = log_prob(subword_system, source, ids)
+        assert found["scores"][row].numpy() == pytest.approx(score, abs=1e-4)
         assert found["tokens"][row].numpy() == len(ids)
 
 
-def test_served_attention_equals_that_of_the_model(model, signatures):
-    found = signatures["attention"](
-        inputs=tf.constant(SHORT), targets=tf.constant(TARGETS)
-    )
+def test_attention_equals_that_of_the_model(subword_system):
+    found = serve(subword_system, "attention", TEXTS, TARGETS)
+    maps = ("encoder_self", "decoder_self", "memory")
     assert set(found) == {
-        *("scores", "tokens", "truncated", "input_tokens", "target_tokens"),
-        *("encoder_self", "decoder_self", "memory"),
+        *("scores", "tokens", "truncated", "input_tokens", "target_tokens", *maps)
     }
-    assert as_text(found["input_tokens"][0])[:5] == ["1", "2", "3", "</s>", "<pad>"]
-    assert as_text(found["target_tokens"][4])[:3] == ["5", "<unk>", "</s>"]
-    for row, (source, target) in enumerate(zip(SHORT, TARGETS, strict=True)):
-        pair = {"inputs": batch_of(source), "targets": batch_of(target)}
-        expected = attention_weights(model, pair)
-        for name in ("encoder_self", "decoder_self", "memory"):
+    tokenizer = subword_system.tokenizer
+    for name, texts in (("input_tokens", TEXTS), ("target_tokens", TARGETS)):
+        for tokens, text in zip(found[name].numpy(), texts, strict=True):
+            pieces = [*tokenizer.pieces(tokenizer.encode(text)), "</s>"]
+            assert as_text(tokens)[: len(pieces)] == pieces
+            assert {*as_text(tokens)[len(pieces) :]} <= {"<pad>"}
+    for row, (source, target) in enumerate(zip(TEXTS, TARGETS, strict=True)):
+        pair = {
+            "inputs": batch_of(subword_system, source),
+            "targets": batch_of(subword_system, target),
+        }
+        expected = attention_weights(subword_system.model, pair)
+        for name in maps:
             weights = getattr(expected, name)[0].numpy()
             queries, keys = weights.shape[2:]
             served = found[name][row, :, :, :queries, :keys].numpy()
             np.testing.assert_allclose(served, weights, atol=1e-5)
 
 
-LONGEST = " ".join(["1"] * 8)
-
-
 @pytest.mark.parametrize("name", ["score", "attention"])
-def test_a_pair_that_is_too_long_is_marked(signatures, name):
-    inputs = ["1", LONGEST + " 2", "1", LONGEST]
-    targets = ["1", "1", LONGEST + " 2", LONGEST]
-    found = signatures[name](inputs=tf.constant(inputs), targets=tf.constant(targets))
+def test_a_pair_that_is_too_long_is_marked(subword_system, name):
+    inputs = ["a", f"{LONGEST} we", "a", LONGEST]
+    targets = ["a", "a", f"{LONGEST} we", LONGEST]
+    found = serve(subword_system, name, inputs, targets)
     assert found["truncated"].numpy().tolist() == [False, True, True, False]
-    assert found["tokens"].numpy().tolist() == [2, 2, 9, 9]
+    assert found["tokens"].numpy().tolist() == [2, 2, 16, 16]
 
 
-def test_a_long_source_is_read_up_to_the_last_token_that_leaves_room_for_eos(
-    signatures,
-):
-    inputs = tf.constant([LONGEST, LONGEST + " 2"])
-    found = signatures["score"](inputs=inputs, targets=tf.constant(["3 4", "3 4"]))
-    whole, cut = found["scores"].numpy()
+def test_the_score_of_a_long_pair_is_that_of_its_beginning(subword_system):
+    """The source leaves room for EOS; the target does without."""
+    long = [LONGEST, f"{LONGEST} we"]
+    whole, cut = serve(subword_system, "score", long, ["wir"] * 2)["scores"].numpy()
     assert whole == pytest.approx(cut, abs=1e-5)
+    target = f"{LONGEST} we sleep ."
+    found = serve(subword_system, "score", ["we"], [target])["scores"].numpy()
+    ids = subword_system.tokenizer.encode(target)[:16]
+    assert found[0] == pytest.approx(log_prob(subword_system, "we", ids), abs=1e-4)
 
 
-def test_the_score_of_a_long_target_is_that_of_its_beginning_without_eos(
-    model, signatures
-):
-    targets = " ".join("12345671") + " 2 3"
-    found = signatures["score"](
-        inputs=tf.constant(["1 2"]), targets=tf.constant([targets])
-    )
-    ids = DIGITS.encode(targets)[:9]
-    logits = model({"inputs": batch_of("1 2"), "targets": tf.constant([ids])})
-    logits = logits.numpy()[0].astype(np.float64)
-    normalizers = np.log(np.exp(logits).sum(-1))
-    expected = sum(logits[t, token] - normalizers[t] for t, token in enumerate(ids))
-    assert found["scores"].numpy().tolist() == pytest.approx([expected], abs=1e-4)
-
-
-def test_pairs_in_several_groups_have_the_scores_of_pairs_alone(signatures):
-    inputs, targets = SHORT * 9, TARGETS * 9  # 8 lengths, and more than 64 tokens
-    score = signatures["score"]
-    found = score(inputs=tf.constant(inputs), targets=tf.constant(targets))["scores"]
+def test_pairs_in_several_groups_have_the_scores_of_pairs_alone(subword_system):
+    # More than 128 tokens.
+    found = serve(subword_system, "score", TEXTS * 9, TARGETS * 9)["scores"]
     alone = [
-        score(inputs=tf.constant([source]), targets=tf.constant([target]))["scores"][0]
-        for source, target in zip(SHORT, TARGETS, strict=True)
+        serve(subword_system, "score", [source], [target])["scores"][0]
+        for source, target in zip(TEXTS, TARGETS, strict=True)
     ]
     np.testing.assert_allclose(found, np.tile(alone, 9), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_batch_of_no_or_empty_texts_is_answered(subword_system, name):
+    found = serve(subword_system, name, [])
+    assert {len(value) for value in found.values()} == {0}
+    found = serve(subword_system, name, ["", "\u00a0\u200b"])
+    scores = found["scores"].numpy().tolist()
+    assert np.isfinite(scores).all()
+    assert scores[0] == scores[1]
+    assert found["truncated"].numpy().tolist() == [False, False]
+    assert not any(as_text(found.get("outputs", [])))
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_hard_texts_are_answered(subword_system, name):
+    source = random.Random(5)
+    texts = [hard_text(kind, source) for kind in KINDS for _ in range(4)]
+    found = serve(subword_system, name, ["we sleep .", *texts])
+    assert {len(value) for value in found.values()} == {1 + len(texts)}
+    as_text(found.get("outputs", []))
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_text_that_is_too_long_is_marked_and_does_not_change_others(
+    subword_system, name
+):
+    mixed = serve(subword_system, name, ["we sleep .", LONG, "wir", "🙂" * 10_000])
+    alone = serve(subword_system, name, ["we sleep .", "wir"])
+    assert mixed["truncated"].numpy().tolist() == [False, True, False, True]
+    scores = mixed["scores"].numpy()[::2]
+    np.testing.assert_allclose(scores, alone["scores"], atol=1e-4)
+    if "outputs" in mixed:
+        outputs = mixed["outputs"].numpy()[::2].tolist()
+        assert outputs == alone["outputs"].numpy().tolist()
+
+
+def test_a_source_is_cut_after_the_piece_with_the_last_token(subword_system):
+    assert len(subword_system.tokenizer.encode("a a a")) == 3
+    found = serve(subword_system, "serving_default", ["a " * 105, "a " * 106, LONG])
+    assert found["truncated"].numpy().tolist() == [False, True, True]
+    served = found["outputs"].numpy()[2].decode()
+    whole = subword_system.translator.translate([LONG])[0][0].text
+    assert served
+    assert whole.startswith(f"{served} ")
+
+
+def test_bytes_that_are_not_utf8_are_read_as_replacement_characters(subword_system):
+    wrong = b"we \xf0\x9f sleep \xed\xa0\x80 ."
+    found = serve(subword_system, "n_best", [wrong, wrong.decode("utf-8", "replace")])
+    first, second = found["outputs"].numpy().tolist()
+    assert first == second
+
+
+def test_random_texts_are_translated_as_in_memory(subword_system):
+    report = fuzz(subword_system.signatures, subword_system.translator, 150, seed=7)
+    assert report.failures == []
+    assert report.inputs >= 150
+    assert len(report.ties) <= 2
+
+
+def test_a_random_batch_is_the_same_for_the_same_seed():
+    assert hard_batch(3, 5) == hard_batch(3, 5)
+    assert hard_batch(3, 5) != hard_batch(3, 6)
+    assert hard_batch(3, 5) != hard_batch(4, 5)
+
+
+def test_a_limit_without_tokens_is_refused():
+    with pytest.raises(UsageError, match="max_source_tokens=0, expected at least 1"):
+        ServedTranslator(None, None, None, DecodeHParams(), 16, max_source_tokens=0)
+
+
+@pytest.fixture
+def run_documented(subword_system, repository, tmp_path, monkeypatch, capsys):
+    """Return a function that runs the program of the page, TensorFlow's own tool.
+
+    It runs in this process, which has imported TensorFlow already.
+    """
+    page = (repository / "docs" / "serving.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^python -c .*saved_model_cli.*$", page, re.MULTILINE)
+    _, option, program, *documented = shlex.split(line)
+    (tmp_path / "translator").symlink_to(subword_system.folder)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        given = arguments or documented
+        monkeypatch.setattr(sys, "argv", [option, *given])
+        with pytest.raises(SystemExit) as ended:
+            exec(program, {})
+        assert not ended.value.code
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_the_documented_command_translates(run_documented, subword_system):
+    printed = run_documented()
+    expected = subword_system.translator.translate(["A dog runs."])[0][0].text
+    assert f"Result for output key outputs:\n{[expected.encode()]}" in printed
+    assert "Result for output key truncated:\n[False]" in printed
+
+
+def test_the_documented_program_shows_all_signatures(run_documented):
+    printed = run_documented("show", "--dir", "translator", "--all")
+    for name in SIGNATURES:
+        assert f"signature_def['{name}']" in printed
+    assert "could not be listed" not in printed
+
+
+@pytest.fixture(scope="module")
+def server(subword_system):
+    reason = "needs the messages of tensorflow-serving-api"
+    pytest.importorskip("tensorflow_serving.apis.predict_pb2", reason=reason)
+    from tests.support.model_server import ModelServer
+
+    return ModelServer(str(subword_system.folder))
+
+
+def predicted(server, name, request):
+    from tests.support.model_server import predict_request
+
+    response = server.predict(predict_request(name, request))
+    return {key: tf.make_ndarray(value) for key, value in response.outputs.items()}
+
+
+def posted(server, body):
+    return json.loads(json.dumps(server.post(body), allow_nan=False))
+
+
+def test_a_grpc_request_is_answered_in_order(server, best):
+    found = predicted(server, "", {"inputs": TEXTS})
+    assert as_text(found["outputs"]) == best
+    assert set(found) == {"outputs", "scores", "truncated"}
+    assert (found["scores"].dtype, found["scores"].shape) == (np.float32, (6,))
+    assert (found["truncated"].dtype, found["truncated"].shape) == (np.bool_, (6,))
+    found = predicted(server, "n_best", {"inputs": []})
+    assert found["outputs"].shape == (0, 2)
+
+
+def test_a_grpc_request_for_scores_names_both_sides(server, subword_system):
+    found = predicted(server, "score", {"inputs": TEXTS, "targets": TARGETS})
+    scores = serve(subword_system, "score", TEXTS, TARGETS)["scores"]
+    np.testing.assert_allclose(found["scores"], scores, rtol=1e-5)
+    assert found["tokens"].dtype == np.int32
+
+
+def test_every_output_of_every_signature_has_one_row_per_input(server):
+    # Otherwise the server can neither batch requests nor answer REST requests by row.
+    for name in SIGNATURES:
+        texts = {"inputs": TEXTS, "targets": TEXTS}
+        if name in ("serving_default", "n_best"):
+            del texts["targets"]
+        found = predicted(server, name, texts)
+        assert {len(value) for value in found.values()} == {len(TEXTS)}
+
+
+@pytest.mark.parametrize(
+    "instances",
+    [
+        TEXTS,
+        [{"inputs": text} for text in TEXTS],
+        [{"b64": base64.b64encode(text.encode()).decode()} for text in TEXTS],
+    ],
+    ids=["values", "named values", "base64"],
+)
+def test_a_rest_request_by_row_is_answered_by_row(server, best, instances):
+    answer = posted(server, {"instances": instances})
+    assert [row["outputs"] for row in answer["predictions"]] == best
+    assert set(answer["predictions"][0]) == {"outputs", "scores", "truncated"}
+
+
+@pytest.mark.parametrize("inputs", [TEXTS, {"inputs": TEXTS}])
+def test_a_rest_request_by_column_is_answered_by_column(server, best, inputs):
+    answer = posted(server, {"inputs": inputs})
+    assert answer["outputs"]["outputs"] == best
+    assert answer["outputs"]["truncated"] == [False] * len(TEXTS)
+
+
+def test_a_rest_request_names_its_signature(server, best):
+    rows = posted(server, {"signature_name": "n_best", "instances": TEXTS})
+    assert [row["outputs"][0] for row in rows["predictions"]] == best
+    assert {len(row["scores"]) for row in rows["predictions"]} == {2}
+
+
+def test_answers_to_bytes_that_are_not_utf8_are_json(server):
+    wrong = {"b64": base64.b64encode(b"\xff\xfe we \xed\xa0\x80").decode()}
+    posted(server, {"instances": [wrong]})
+
+
+def test_an_export_has_one_answerable_warm_up_request_per_signature(
+    server, subword_system
+):
+    from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
+
+    file = subword_system.folder / "assets.extra" / "tf_serving_warmup_requests"
+    names = []
+    for record_bytes in tf.data.TFRecordDataset(str(file)).as_numpy_iterator():
+        request = PredictionLog.FromString(record_bytes).predict_log.request
+        names.append(request.model_spec.signature_name)
+        assert server.predict(request).outputs["scores"].tensor_shape.dim[0].size == 3
+    assert names == SIGNATURES
