@@ -29,8 +29,8 @@ def pair_of_layers(**options):
 
 @pytest.mark.parametrize("compatibility", ["scaled_dot_product", "additive"])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("length", [2, 4, 13])
-@pytest.mark.parametrize("neighbourhood", [1, 3, 7, 31])
+@pytest.mark.parametrize("length", [2, 13])
+@pytest.mark.parametrize("neighbourhood", [1, 5, 31])
 def test_blocks_equal_the_masked_full_attention(
     compatibility, causal, length, neighbourhood
 ):

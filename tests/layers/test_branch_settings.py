@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_repro.layers import (
-    DecoderLayer,
-    EncoderLayer,
-)
+from t2t_repro.layers import DecoderLayer, EncoderLayer
 from t2t_repro.layers.branches import Scaled
 from tests.support import branch_probe
 from tests.support.branch_probe import CASES, MEMORY, SIZES, X, made, weights_of
@@ -35,7 +32,7 @@ def test_both_layers_equal_the_numpy_reference(on_tensorflow, name):
 @pytest.mark.parametrize("name", CASES)
 def test_a_step_per_position_equals_the_whole_sequence(name):
     layer = made(DecoderLayer, name, 3)
-    x, memory = X[:1].astype("float32"), MEMORY[:1].astype("float32")
+    x, memory = X[:1, :3].astype("float32"), MEMORY[:1].astype("float32")
     cache, length = layer.initial_cache(memory), x.shape[1]
     steps = []
     for position in range(length):
@@ -61,13 +58,12 @@ def plain_and_twin(layer_class, **changes):
     for layer in (plain, twin, unit):
         layer.build()
     branch_probe.randomize(plain, 5)
-    weights = weights_of(plain)
     for layer in (twin, unit):
+        weights = weights_of(plain)
         for weight in layer.weights:
             if weight.name not in ("kappa", "alpha"):
                 weight.assign(weights.pop(weight.path.partition("/")[2], None))
         assert not weights
-        weights = weights_of(plain)
     return plain, twin, unit
 
 

@@ -28,214 +28,95 @@ SIZES: dict[str, Any] = {
 }
 HEADS = {
     name: SIZES[name]
-    for name in (
-        "hidden_size",
-        "num_heads",
-        "attention_key_channels",
-        "attention_value_channels",
-    )
+    for name in SIZES
+    if "channels" in name or name in ("hidden_size", "num_heads")
 }
 NETWORK = {"hidden_size": WIDTH, "filter_size": 12, "num_heads": 2}
 
 
-# class, options, call, shape of the output, trainable arrays
+def contract(layer_class, options, inputs, weights, shape=SHAPE):
+    """Return the arguments of `check_layer`."""
+    return layer_class, options, lambda layer: layer(*inputs), shape, weights
+
+
+BOTH, PLACES = (X, MEMORY), (np.arange(LENGTH),)
+POSITIONS = {"hidden_size": WIDTH, "kind": "none"}
+PARAMETER_ATTENTION = {
+    "hidden_size": WIDTH,
+    "filter_size": 5,
+    "parameter_attention_heads": 2,
+    "parameter_attention_key_channels": 4,
+    "parameter_attention_value_channels": 6,
+    "attention_dropout": 0.1,
+}
+ADDITIVE = {"attention_compatibility": "additive", "causal": True}
+NEAR = {"attention_neighbourhood": 3}
+INITIAL = {"branch_gain": "initial", "branch_weights_init": "near_uniform"}
+UNIFORM = {"branch_gain": "unit", "branch_weights_init": "uniform"}
+INSIDE = {"branch_residual": "inside", "norm_epsilon": 1e-4} | INITIAL
+PER_BRANCH = {"branch_residual": "per_branch", "branch_gain": "unit"}
+COUNTED = {"hidden_size": WIDTH, "vocab_size": 9, "plus": (2, 4), "minus": (3,)}
 CONTRACTS = {
-    "multi-head attention": (
-        layers.MultiHeadAttention,
-        HEADS
-        | {
-            "attention_dropout": 0.1,
-        },
-        lambda layer: layer(X, MEMORY),
-        SHAPE,
-        4,
+    "multi-head attention": contract(
+        layers.MultiHeadAttention, HEADS | {"attention_dropout": 0.1}, BOTH, 4
     ),
-    "additive causal attention": (
-        layers.MultiHeadAttention,
-        HEADS
-        | {
-            "attention_compatibility": "additive",
-            "causal": True,
-            "attention_neighbourhood": 3,
-        },
-        lambda layer: layer(X, X),
-        SHAPE,
-        5,
+    "additive causal attention": contract(
+        layers.MultiHeadAttention, HEADS | ADDITIVE | NEAR, (X, X), 5
     ),
-    "blocked attention": (
-        layers.BlockedAttention,
-        HEADS
-        | {
-            "attention_neighbourhood": 3,
-        },
-        lambda layer: layer(X, X),
-        SHAPE,
-        4,
+    "blocked attention": contract(layers.BlockedAttention, HEADS | NEAR, (X, X), 4),
+    "branched attention": contract(
+        layers.BranchedAttention, HEADS | NETWORK | {"relu_dropout": 0.1}, BOTH, 10
     ),
-    "branched attention": (
-        layers.BranchedAttention,
-        HEADS
-        | {
-            "filter_size": 12,
-            "relu_dropout": 0.1,
-        },
-        lambda layer: layer(X, MEMORY),
-        SHAPE,
-        4 + 4 + 2,
+    "branched attention, residuals inside": contract(
+        layers.BranchedAttention, HEADS | NETWORK | INSIDE, BOTH, 12
     ),
-    "branched attention, residuals inside": (
-        layers.BranchedAttention,
-        HEADS
-        | {
-            "filter_size": 12,
-            "branch_residual": "inside",
-            "branch_gain": "initial",
-            "branch_weights_init": "near_uniform",
-            "norm_epsilon": 1e-4,
-        },
-        lambda layer: layer(X, MEMORY),
-        SHAPE,
-        4 + 4 + 2 + 2,
+    "weighted heads": contract(
+        layers.WeightedHeads, HEADS | PER_BRANCH, BOTH, 5, (BATCH, 2, LENGTH, WIDTH)
     ),
-    "weighted heads": (
-        layers.WeightedHeads,
-        HEADS
-        | {
-            "branch_residual": "per_branch",
-            "branch_gain": "unit",
-        },
-        lambda layer: layer(X, MEMORY),
-        (BATCH, 2, LENGTH, WIDTH),
-        4 + 1,
+    "weighted feed-forward network": contract(
+        layers.WeightedFeedForward, NETWORK | INITIAL | {"relu_dropout": 0.1}, (X,), 5
     ),
-    "weighted feed-forward network": (
-        layers.WeightedFeedForward,
-        NETWORK
-        | {
-            "relu_dropout": 0.1,
-            "branch_gain": "initial",
-            "branch_weights_init": "near_uniform",
-        },
-        lambda layer: layer(X),
-        SHAPE,
-        4 + 1,
+    "feed-forward networks of branches": contract(
+        layers.BranchedFeedForward, NETWORK | UNIFORM, (np.stack([X, -X], axis=1),), 5
     ),
-    "feed-forward networks of branches": (
-        layers.BranchedFeedForward,
-        NETWORK
-        | {
-            "relu_dropout": 0.1,
-            "branch_gain": "unit",
-            "branch_weights_init": "uniform",
-        },
-        lambda layer: layer(np.stack([X, -X], axis=1)),
-        SHAPE,
-        4 + 1,
+    "parameter attention": contract(
+        layers.ParameterAttention, PARAMETER_ATTENTION, (X,), 4
     ),
-    "parameter attention": (
-        layers.ParameterAttention,
-        {
-            "hidden_size": WIDTH,
-            "filter_size": 5,
-            "parameter_attention_heads": 2,
-            "parameter_attention_key_channels": 4,
-            "parameter_attention_value_channels": 6,
-            "attention_dropout": 0.1,
-        },
-        lambda layer: layer(X),
-        SHAPE,
-        4,
+    "feed-forward": contract(
+        layers.FeedForward, {"filter_size": 12, "relu_dropout": 0.1}, (X,), 4
     ),
-    "feed-forward": (
-        layers.FeedForward,
-        {"hidden_size": WIDTH, "filter_size": 12, "relu_dropout": 0.1},
-        lambda layer: layer(X),
-        SHAPE,
-        4,
+    "token embedding": contract(
+        layers.TokenEmbedding, {"vocab_size": 11, "hidden_size": WIDTH}, (IDS,), 1
     ),
-    "token embedding": (
-        layers.TokenEmbedding,
-        {"vocab_size": 11, "hidden_size": WIDTH},
-        lambda layer: layer(IDS),
-        SHAPE,
+    "learned positions": contract(
+        layers.Positions,
+        POSITIONS | {"kind": "learned", "max_length": 4},
+        PLACES,
         1,
-    ),
-    "learned positions": (
-        layers.Positions,
-        {"hidden_size": WIDTH, "kind": "learned", "max_length": 4},
-        lambda layer: layer(np.arange(LENGTH)),
         (LENGTH, WIDTH),
-        1,
     ),
-    "interleaved sinusoids": (
-        layers.Positions,
-        {"hidden_size": WIDTH, "kind": "interleaved"},
-        lambda layer: layer(np.arange(LENGTH)),
-        (LENGTH, WIDTH),
-        0,
+    "interleaved sinusoids": contract(
+        layers.Positions, POSITIONS | {"kind": "interleaved"}, PLACES, 0, SHAPE[1:]
     ),
-    "no positions": (
-        layers.Positions,
-        {"hidden_size": WIDTH, "kind": "none"},
-        lambda layer: layer(np.arange(LENGTH)),
-        (LENGTH, WIDTH),
-        0,
+    "no positions": contract(layers.Positions, POSITIONS, PLACES, 0, SHAPE[1:]),
+    "positions in something else": contract(
+        layers.CountedPositions, COUNTED, PLACES, 0, SHAPE[1:]
     ),
-    "positions in something else": (
-        layers.CountedPositions,
-        {"hidden_size": WIDTH, "vocab_size": 9, "plus": (2, 4), "minus": (3,)},
-        lambda layer: layer(np.arange(LENGTH)),
-        (LENGTH, WIDTH),
-        0,
+    "dropout": contract(layers.Dropout, {"rate": 0.3}, (X,), 0),
+    "residual connection": contract(
+        layers.ResidualConnection, {"norm": "post", "norm_epsilon": 1e-4}, (X, X), 2
     ),
-    "dropout": (layers.Dropout, {"rate": 0.3}, lambda layer: layer(X), SHAPE, 0),
-    "residual connection": (
-        layers.ResidualConnection,
-        {
-            "hidden_size": WIDTH,
-            "norm": "post",
-            "layer_prepostprocess_dropout": 0.3,
-            "norm_epsilon": 1e-4,
-        },
-        lambda layer: layer(X, 2 * X),
-        SHAPE,
-        2,
+    "encoder layer": contract(layers.EncoderLayer, SIZES, (X,), 4 + 4 + 2 * 2),
+    "branched decoder layer": contract(
+        layers.DecoderLayer, SIZES | {"branched_attention": "split"}, BOTH, 18
     ),
-    "encoder layer": (
-        layers.EncoderLayer,
-        SIZES,
-        lambda layer: layer(X),
-        SHAPE,
-        4 + 4 + 2 * 2,
+    "decoder layer": contract(
+        layers.DecoderLayer, SIZES | {"norm": "pre"}, BOTH, 2 * 4 + 4 + 3 * 2
     ),
-    "branched decoder layer": (
-        layers.DecoderLayer,
-        SIZES | {"branched_attention": "split"},
-        lambda layer: layer(X, MEMORY),
-        SHAPE,
-        4 + 4 + 4 + 2 + 2 * 2,
+    "encoder": contract(
+        layers.Encoder, SIZES | {"norm": "pre", "num_layers": 2}, (X,), 2 * 12 + 2
     ),
-    "decoder layer": (
-        layers.DecoderLayer,
-        SIZES | {"norm": "pre", "norm_epsilon": 1e-5},
-        lambda layer: layer(X, MEMORY),
-        SHAPE,
-        2 * 4 + 4 + 3 * 2,
-    ),
-    "encoder": (
-        layers.Encoder,
-        SIZES | {"norm": "pre"} | {"num_layers": 2},
-        lambda layer: layer(X),
-        SHAPE,
-        2 * 12 + 2,
-    ),
-    "decoder": (
-        layers.Decoder,
-        SIZES | {"num_layers": 2},
-        lambda layer: layer(X, MEMORY),
-        SHAPE,
-        2 * 18,
-    ),
+    "decoder": contract(layers.Decoder, SIZES | {"num_layers": 2}, BOTH, 2 * 18),
 }
 
 
@@ -321,12 +202,7 @@ IMPOSSIBLE = [
     ),
     (
         layers.EncoderLayer,
-        SIZES
-        | {
-            "branched_attention": "shared",
-            "branch_residual": "per_branch",
-            "branch_gain": "unit",
-        },
+        SIZES | PER_BRANCH | {"branched_attention": "shared"},
         "an average of whole networks",
     ),
     *(
@@ -350,7 +226,7 @@ BRANCHED = {
     layers.BranchedFeedForward: NETWORK,
     layers.WeightedFeedForward: NETWORK,
     layers.WeightedHeads: HEADS,
-    layers.BranchedAttention: HEADS | {"filter_size": 12},
+    layers.BranchedAttention: HEADS | NETWORK,
 }
 IMPOSSIBLE_BRANCHES = [
     ({"branch_normalization": "none"}, "`branch_normalization`.*Received: 'none'"),

@@ -24,25 +24,27 @@ SIZES: dict[str, Any] = {
     "norm_epsilon": 1e-4,
 }
 SELF, PRE = {"branched_in_decoder": "self"}, {"norm": "pre"}
-UNIT, SHARED = {"branch_gain": "unit"}, {"branched_attention": "shared"}
+SHARED = {"branched_attention": "shared"}
 CHANGES: dict[str, dict[str, Any]] = {}
 for _residual in ("around", "inside", "per_branch", "shared"):
     CHANGES |= {
         f"{_residual}{name}": {"branch_residual": _residual, **changes}
         for name, changes in {
             "": {},
-            ", pre-norm": PRE,
-            ", self": SELF,
-            ", unit gain": UNIT,
-            ", top 2 by softmax": {
+            ", pre-norm, self": PRE | SELF,
+            ", unit gain, top 2 by softmax": {
+                "branch_gain": "unit",
                 "branch_top_k": 2,
                 "branch_normalization": "softmax",
             },
         }.items()
     }
 CHANGES |= {
-    "around, one network": {**SHARED, "branch_residual": "around"},
-    "around, one network, unit gain": {**SHARED, **UNIT, "branch_residual": "around"},
+    "around, one network": {
+        **SHARED,
+        "branch_residual": "around",
+        "branch_gain": "unit",
+    },
     "inside, one network": {**SHARED, "branch_residual": "inside"},
     "per_branch, one network": {**SHARED, "branch_residual": "per_branch"},
 }

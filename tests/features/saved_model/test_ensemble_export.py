@@ -29,10 +29,14 @@ def models():
 
 
 @pytest.fixture(scope="module")
-def signatures(models):
+def served(models):
     model = Ensemble(models)
-    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, LONGEST, 4096)
-    yield exported_functions(served)  # functions of an object that must be alive
+    return ServedTranslator(model, DIGITS, DIGITS, HPARAMS, LONGEST, 4096)
+
+
+@pytest.fixture(scope="module")
+def signatures(served):
+    return exported_functions(served)
 
 
 def test_translations_are_those_of_the_ensemble_in_memory(models, signatures):
