@@ -1,9 +1,9 @@
-"""Find what a checkout has beside the package: the catalogues, and `docs/results`.
+"""Make the catalogues and `docs/results` of a checkout importable.
 
 An installed wheel has `t2t_repro.problems` and `t2t_repro.hparams` inside the package
-(`setup.py` maps them). In a checkout, they are beside it, and a finder finds exactly
-these two names. It comes first, because an editable install of another checkout has a
-finder for them, too.
+(`setup.py` maps them). In a checkout, they are beside it, and a finder locates these
+two names. It precedes all others, because an editable install of another checkout also
+has a finder for them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def make_catalogues_importable() -> None:
 
 
 def make_results_importable() -> bool:
-    """Put `docs/` on the path of modules, for its package `results`.
+    """Add `docs/` to the path of modules, for its package `results`.
 
     Returns:
         Whether the package is in a checkout, which has this folder.

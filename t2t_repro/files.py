@@ -95,7 +95,7 @@ def atomic_write(path: Path, content: bytes | str) -> None:
 
 
 def open_no_link(path: Path, flags: int) -> int:
-    """Open a file, but not the target of a link that somebody put in its place.
+    """Open a file, but refuse a symbolic link in its place.
 
     Args:
         path: Path of the file.
@@ -158,7 +158,7 @@ def recover_folder(folder: Path) -> None:
 
 
 def current_folder(folder: Path) -> Path:
-    """Return where to read a folder that `atomic_folder` writes.
+    """Return the path at which to read a folder that `atomic_folder` writes.
 
     This is the folder itself, unless a process was killed while it replaced it.
     """
@@ -183,7 +183,7 @@ def full_disk_as_user_error(
 ) -> Generator[None]:
     """Turn the error of a full disk, or of a limit, into a `UserError`.
 
-    Other errors pass.
+    Other errors pass through.
 
     TensorFlow raises another error (`ResourceExhaustedError`, also raised when memory
     runs out), so errors are recognised by the system's message.
@@ -464,7 +464,7 @@ def load_description(
 
 
 def read_json(path: Path) -> Any:
-    """Return the content of a JSON file, which may come from anybody.
+    """Return the content of a JSON file from an untrusted source.
 
     Raises:
         OSError: If the file cannot be read.

@@ -155,7 +155,7 @@ class Progress(contextlib.AbstractContextManager):
         )
 
     def _numbers(self) -> str:
-        """Return what stands beside the bar."""
+        """Return the text beside the bar."""
         rate = self._rate()
         known = "" if self._total is None else f"/{self._total}"
         seconds = time.monotonic() - self._clock[0] if self._clock else 0
@@ -203,7 +203,7 @@ class Progress(contextlib.AbstractContextManager):
 
     @contextlib.contextmanager
     def task(self, text: str) -> Generator[None]:
-        """Show a line during work that no unit's time should count, with its seconds.
+        """Show a line, with its seconds, during work that does not count for any unit.
 
         On a terminal the line appears above the bar at once. Without a bar, it is
         logged at the end.

@@ -116,7 +116,7 @@ class Registry:
         return value
 
     def refuse(self, name: str, why: str) -> None:
-        """Refuse a name with an explanation, as it has another meaning elsewhere."""
+        """Refuse a name that has another meaning elsewhere, with an explanation."""
         self._refused[name] = why
 
     def check_not_refused(self, name: str) -> None:
@@ -236,7 +236,7 @@ def register_attention(name: str | Callable[..., Any] | None = None) -> Any:
 
 
 def register_evaluator(name: str | Callable[..., Any] | None = None) -> Any:
-    """Register what runs at every evaluation of a training run.
+    """Register an evaluator, which runs at every evaluation of a training run.
 
     Decorates a function of a `runs.evaluators.TrainingContext` that returns a function
     of the step and the `MetricsLog`, which returns metrics by name. See

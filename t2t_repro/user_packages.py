@@ -1,8 +1,8 @@
 """The packages of `--t2t_usr_dir`: import them, remember them, and report their errors.
 
 The description of a run names the package that it needs, and importing a package runs
-its code. A run may come from anybody, so its description is not enough: you must have
-given the folder with `--t2t_usr_dir` before.
+its code. A run may come from anybody, so its description is not enough: the user must
+have given the folder with `--t2t_usr_dir` before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Flags of a problem, its text and its preparation, and what they ask for.
+"""Flags of a problem, its text and its preparation, and their interpretation.
 
-A flag that is not given has the value None, which no given flag has. The setting then
-comes from the problem, the prepared data, or the run that is resumed.
+A flag that is not given is None. Its setting then comes from the problem, the prepared
+data, or the run that is resumed.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_number(group: FlagContainer, name: str, remark: str = "") -> None:
-    """Add the flag of a number; the remark ends its help, or else the default does."""
+    """Add the flag of a number, whose help ends with the remark or the default."""
     about = PrepareSettings.about(name)
     remark = remark or f"default: {about.default:g}"
     metavar = "N" if about.kind is int else "X"

@@ -157,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settle_tokenizer(system: TranslatingSystem, references: Sequence[str]) -> str:
-    """Choose the tokenizer of BLEU for all that follows, and return it."""
+    """Choose the tokenizer of all BLEU scores, and return it."""
     problem = system.problem
     if not problem.scores_bleu:
         return problem.bleu_tokenizer

@@ -1,4 +1,4 @@
-"""Load what a command needs: the catalogue, TensorFlow, a trained system.
+"""Load the catalogue, TensorFlow or a trained system for a command.
 
 TensorFlow is imported without its banner, which no setting can silence.
 
@@ -197,7 +197,7 @@ def _hide_packages(names: Sequence[str]) -> Generator[None]:
 
 
 def several_checkpoints(text: str | None) -> list[str]:
-    """Return the checkpoints of a list with commas, or nothing if there is only one."""
+    """Return the checkpoints of a comma-separated list; empty if there is only one."""
     names = [name.strip() for name in (text or "").split(",")]
     is_path = len(names) > 1 and os.path.exists(f"{text}.index")
     return [] if len(names) == 1 or is_path else names

@@ -242,10 +242,11 @@ def _log_to_stderr() -> Generator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Open what the shell closed (`2>&-`), or another file would get its number.
+    """Open the null device for standard streams that the shell closed (`2>&-`).
 
-    Python has None for such a stream. Only stderr gets a stream: the user does not want
-    messages, but results must not be lost.
+    Otherwise, another file would get the descriptor. Python has None for such a stream.
+    Only stderr gets a stream: the user does not want messages, but results must not be
+    lost.
     """
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
@@ -258,7 +259,7 @@ def _open_closed_streams() -> None:
 
 
 def _escape_what_stdout_lacks() -> None:
-    """Write a character that the encoding of standard output lacks as an escape.
+    """Escape characters that the encoding of standard output lacks.
 
     Without this, printing a sample translation could end a training run with an error.
     """
@@ -268,7 +269,7 @@ def _escape_what_stdout_lacks() -> None:
 
 
 def _discard_stdout() -> None:
-    """Keep Python from writing what standard output did not take again at exit."""
+    """Keep Python from writing at exit what standard output did not take."""
     with suppress(OSError):  # in Python, standard output may be no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -284,12 +285,12 @@ def escaped(text: str) -> str:
 
 
 def guarded(stream: TextIO) -> TextIO:
-    """Return a stream that escapes text for a terminal; others stay as they are."""
+    """Wrap the stream of a terminal to escape its text; return others as they are."""
     return cast("TextIO", _Guard(stream)) if stream.isatty() else stream
 
 
 class _Guard:
-    """A stream of a terminal whose text is `escaped`."""
+    """Stream of a terminal that escapes its text."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -60,7 +60,7 @@ def read_input(name: str) -> list[str]:
 
 
 def _lines_of_stream(stream: BinaryIO, name: str) -> list[str]:
-    """Read a stream to its end, by way of a file."""
+    """Read a stream to its end, through a temporary file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input"
         try:
@@ -167,7 +167,7 @@ def named_references(
 
 
 def warn_of_equal_texts(texts: Iterable[tuple[str, list[str]]]) -> None:
-    """Log which texts of an evaluation have the same lines, which is rarely meant.
+    """Warn of texts of an evaluation with the same lines, which is rarely intended.
 
     Args:
         texts: Names and lines.

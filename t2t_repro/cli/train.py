@@ -133,8 +133,8 @@ class TrainingRequest:
         preparation: Given values of `PrepareSettings` by name.
         data_dir: Folder of the prepared data.
         settings: Settings of the training run.
-        existing: Run in the folder that completes the settings, or None: that of a
-            member in the folder of an ensemble.
+        existing: Run in the folder, or None; it completes the settings. In the folder
+            of an ensemble, the run of a member.
     """
 
     problem: Problem

@@ -97,7 +97,7 @@ class TargetGrammar(Protocol):
         word_kinds: KerasTensor,
         vocab_size: int,
     ) -> KerasTensor:
-        """Return every token that no text within the limit continues with.
+        """Return the tokens that cannot continue any text within the limit.
 
         Args:
             ids: Hypotheses, int32 `[rows, beam, max_length]`, padded with PAD_ID.
@@ -288,7 +288,7 @@ class Problem:
 
     @property
     def scores_bleu(self) -> bool:
-        """Whether its scores are those of translations."""
+        """Whether its outputs are scored as translations."""
         return type(self).score is Problem.score
 
     def with_bleu_tokenizer(self, tokenizer: str) -> Self:
@@ -551,7 +551,7 @@ class ReversedProblem(Problem):
         return self._base.scores_bleu
 
     def _scorer(self, texts: Sequence[str]) -> Problem:
-        """Return the base, which scores, with the tokenizer of this side."""
+        """Return the base problem, for scores with the tokenizer of this side."""
         return self._base.with_bleu_tokenizer(self.tokenizer_for(texts))
 
     def development_score(

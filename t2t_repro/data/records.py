@@ -44,7 +44,7 @@ class DamagedRecordError(ValueError):
 def record_writer(path: Path) -> Generator[Callable[[bytes], None]]:
     """Open a TFRecord file, and yield the function that writes a record.
 
-    It does not start TensorFlow's runtime, as `tf.data` would: then the CPU could no
+    Unlike `tf.data`, it does not start TensorFlow's runtime, after which the CPU can no
     longer be split into replicas.
 
     Args:
@@ -77,7 +77,7 @@ def record_writer(path: Path) -> Generator[Callable[[bytes], None]]:
 
 
 def shuffle_records(path: Path, seed: str) -> None:
-    """Write a TFRecord file again in random order; it is in memory once.
+    """Rewrite a TFRecord file in random order, with one copy of it in memory.
 
     Args:
         path: The file.
@@ -135,7 +135,7 @@ def record_length(header: bytes | bytearray) -> int:
 
 
 def check_data(data: bytes, footer: bytes) -> None:
-    """Compute the checksum of the data of a record, which is slow (6 MB per second).
+    """Check the checksum of a record's data, which is slow (6 MB per second).
 
     Args:
         data: The data.

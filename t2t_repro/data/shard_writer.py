@@ -61,7 +61,7 @@ class OutputFiles:
         self.prefix = prefix
 
     def path(self, name: str) -> Path:
-        """Return the path under which to write a file until all are complete."""
+        """Return the temporary path to write a file to."""
         self._incomplete[name] = self._folder / incomplete_name(name)
         return self._incomplete[name]
 

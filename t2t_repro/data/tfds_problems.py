@@ -190,7 +190,7 @@ def _download(builder: tfds.core.DatasetBuilder) -> None:
 def _limit_waiting() -> Generator[None]:
     """Limit how long tensorflow-datasets tries to connect, for which it has no option.
 
-    By itself, it tries 11 times with growing pauses, which takes 3.5 minutes if there
+    By default, it tries 11 times with growing pauses, which takes 3.5 minutes if there
     is no network, and it waits without limit for a server that does not answer.
     """
     from tensorflow_datasets.core.download import downloader

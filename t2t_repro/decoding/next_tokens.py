@@ -46,9 +46,9 @@ def forbidden_tokens(
 ) -> KerasTensor | None:
     """Return the tokens that hypotheses must not continue with.
 
-    A forced prefix overrides the other constraints, and a grammar those on lengths and
-    repetitions. If these two leave no token, EOS is allowed, or with a grammar whatever
-    it allows.
+    A forced prefix overrides all other constraints, and a grammar overrides those on
+    lengths and repetitions. If these two forbid all tokens, EOS is allowed or, with a
+    grammar, whatever the grammar allows.
 
     Args:
         constraints: Constraints other than the prefixes, if there are any.
@@ -161,7 +161,7 @@ def _forbid_repeats_and_early_end(
 
 
 def _combine_with_grammar(forbidden: KerasTensor, outside: KerasTensor) -> KerasTensor:
-    """Forbid what is outside the grammar, and the rest unless nothing else is left."""
+    """Forbid tokens outside the grammar, and others unless none would be left."""
     both = ops.logical_or(forbidden, outside)
     none_left = ops.all(both, axis=-1, keepdims=True)
     return ops.where(none_left, outside, both)
@@ -251,7 +251,7 @@ def log_normalizer(logits: KerasTensor, highest: KerasTensor) -> KerasTensor:
 
 
 def top_k(x: KerasTensor, count: int) -> tuple[KerasTensor, KerasTensor]:
-    """Return the same as `ops.top_k`, several times as fast for many columns.
+    """Compute `ops.top_k`, several times as fast for many columns.
 
     The highest `count` numbers of a row are in the `count` blocks with the highest
     maxima. One pass finds the maxima, and only those blocks are sorted.

@@ -50,7 +50,7 @@ def with_problem_defaults(
     given = {*hparams.origins, *DecodeHParams().diff(hparams)}
     _check_fits_problem(hparams, problem, given)
     own = own_defaults(problem, follows_grammar=follows_grammar)
-    # Settings that were completed before may have a small batch of the problem's own.
+    # Settings that were completed before may have the problem's small batch.
     if "batch_size" in given and hparams.batch_size != own.get("batch_size"):
         _check_batch_size(hparams, max_input_length)
     found = hparams.replace(**{name: own[name] for name in own if name not in given})

@@ -303,7 +303,7 @@ def _check_sentences(sentences: Iterable[str]) -> list[str]:
 def _join(pieces: list[list[Hypothesis]]) -> list[Hypothesis]:
     """Join the pieces of a sentence, best with best, second with second.
 
-    There are as many as the piece with the fewest hypotheses has.
+    The result has as many hypotheses as the piece with the fewest.
     """
     if len(pieces) == 1:
         return pieces[0]

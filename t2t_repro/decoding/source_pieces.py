@@ -50,7 +50,7 @@ def cut(
     """Append EOS to a source, and cut one that is too long for the model.
 
     Args:
-        ids: Source ids, without EOS; without any, there is no piece.
+        ids: Source ids, without EOS. An empty source has no piece.
         longest: Largest number of ids of a piece, without EOS.
         sentence: Number of the sentence in the whole input.
         prefix: Target ids that the translation of the first piece begins with.
@@ -91,7 +91,7 @@ def of_sentences(pieces: Sequence[Piece], first: int, end: int) -> list[Piece]:
     Args:
         pieces: Pieces of sentences, in order.
         first: Number of the first sentence.
-        end: Number after that of the last one.
+        end: Number of the sentence after the last one.
     """
     places = (
         bisect.bisect_left(pieces, number, key=lambda p: p.sentence)
@@ -103,9 +103,9 @@ def of_sentences(pieces: Sequence[Piece], first: int, end: int) -> list[Piece]:
 def parts_of_chunk(
     pieces: Sequence[Piece], count: int, first: int, limit: int
 ) -> Iterator[tuple[slice, list[Piece]]]:
-    """Part the sentences of a chunk before every very long one.
+    """Split a chunk before every very long sentence.
 
-    So the sentences before it need not wait until it is translated.
+    The sentences before it then need not wait until it is translated.
 
     Args:
         pieces: Pieces of the sentences, in order.

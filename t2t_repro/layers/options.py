@@ -172,7 +172,7 @@ def keyword_arguments(layer_class: type) -> dict[str, inspect.Parameter]:
 
 
 class Sublayer(keras.layers.Layer):
-    """A layer whose keyword arguments are options and its configuration.
+    """Layer whose keyword arguments are both options and configuration.
 
     It keeps each argument in the attribute of the same name, from which `get_config`
     reads it. In an encoder or decoder layer, an argument has the value of the option of

@@ -1,4 +1,4 @@
-"""Kappa and alpha of a Weighted Transformer: watched, shown, and replaced."""
+"""Monitor, read and replace kappa and alpha of a Weighted Transformer."""
 
 from __future__ import annotations
 

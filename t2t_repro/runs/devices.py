@@ -130,10 +130,10 @@ def step_options(
 
 
 def check_memory(config: TrainingConfig, trainer: Trainer, data: PreparedData) -> None:
-    """Try the largest batch, so that a lack of memory shows before training.
+    """Try the largest batch, to show a lack of memory before training.
 
     Raises:
-        OutOfMemoryError: If it does; the message names a batch size that fits.
+        OutOfMemoryError: If it does not fit; the message names a batch size that does.
     """
     size = config.update_size(trainer.strategy.num_replicas_in_sync)
     hparams = config.hparams.replace(batch_size=size.tokens)

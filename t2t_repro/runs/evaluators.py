@@ -1,4 +1,4 @@
-"""Make what watches a training run: evaluators of the dev split, and monitors."""
+"""Make the evaluators and monitors of a training run."""
 
 from __future__ import annotations
 

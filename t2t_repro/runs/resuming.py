@@ -275,7 +275,7 @@ def check_new_run(output_dir: Path, recorded: Run | None) -> None:
 
 
 def _check_nothing_is_replaced(output_dir: Path) -> None:
-    """Refuse a folder with files that have the names of a run's.
+    """Refuse a folder with files that a new run would replace.
 
     Raises:
         UserError: If there are any.

@@ -288,7 +288,7 @@ class Run:
     def counters(
         self, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
     ) -> TokenCounters | None:
-        """Return what the model's positions are counted in besides tokens, or None.
+        """Return the counters of the model's positions, or None.
 
         Raises:
             UserError: If open brackets are to be counted, and the problem has none.

@@ -213,7 +213,7 @@ class System(TranslatingSystem):
         )
 
     def warn_of_raw_text(self) -> None:
-        """Log what `t2t decode` does to the text and an export does not."""
+        """Log the processing of text by `t2t decode` that an export leaves out."""
         name = self.problem.name
         if type(self.problem).normalize_source is not Problem.normalize_source:
             logger.warning(

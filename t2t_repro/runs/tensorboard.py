@@ -1,4 +1,4 @@
-"""Write what TensorBoard shows of a run besides its metrics: hparams, embeddings."""
+"""Write the hparams and the embeddings of a run for TensorBoard."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from t2t_repro.training.metrics_log import MetricsLog
 
 
 def write_beginning(log: MetricsLog, run: Run) -> None:
-    """Write what the user chose for a new run for the tab "HParams".
+    """Write the user's choices for a new run, for the tab "HParams".
 
     TensorBoard shows up to five settings before the scores, however many there are, and
     `hparams.json` has them all. The tab "Projector" is empty until the end.

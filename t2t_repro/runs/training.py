@@ -94,7 +94,7 @@ def train(
 def run_training(
     config: TrainingConfig, data: PreparedData, *, show_progress: bool = False
 ) -> TrainResult:
-    """Do what `train` does with settings that are checked already."""
+    """Train as `train` does, with settings that are already checked."""
     settings = config.settings
     config.check_splits(data)
     strategy = make_strategy(settings.cpu_replicas, settings.cluster)
@@ -118,13 +118,13 @@ def run_training(
 def _resolve_for_devices(
     config: TrainingConfig, data: PreparedData, strategy: tf.distribute.Strategy
 ) -> TrainingConfig:
-    """Return the training with what is decided when its data and devices are known."""
+    """Return the training with the settings that depend on its data and devices."""
     config = config.with_bleu_tokenizer(data)
     return config.replace(xla=choose_xla(config, strategy))
 
 
 def _check_for_workers(settings: TrainSettings, workers: Workers) -> None:
-    """Refuse what several workers could not decide alike.
+    """Refuse settings that several workers could apply differently.
 
     Raises:
         UsageError: If a setting needs the clock or the evaluations of one worker.
@@ -308,8 +308,8 @@ def _warn_of_one_pass(hparams: HParams, train_steps: int) -> None:
 def _average(trainer: Trainer, run: Run, settings: TrainSettings) -> str:
     """Write the average that the settings ask for, and return its path.
 
-    It is the moving average of the weights, or that of the last checkpoints, or of as
-    many as a short training has.
+    It is the moving average of the weights, or the average of the last checkpoints, of
+    which a short training run may have fewer.
     """
     if run.hparams.ema_decay:
         with averaged_weights(trainer.model, trainer.optimizer):

@@ -1,4 +1,4 @@
-"""Log what a training run is about to do, and warn of an unlikely dev set."""
+"""Log a summary of a training run, and warn of an unlikely dev set."""
 
 from __future__ import annotations
 

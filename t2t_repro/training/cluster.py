@@ -217,9 +217,9 @@ def _make_cpu_replicas(count: int) -> None:
 
 
 def make_repeatable(seed: int, *, deterministic: bool = False) -> None:
-    """Let the same program compute the same numbers again on this machine.
+    """Make the same program compute the same numbers again on this machine.
 
-    On a CPU it does so in any case. The data and its order are the same on every
+    On a CPU, it always does. The data and its order are the same on every
     device.
 
     Args:
@@ -287,7 +287,7 @@ class Workers:
         return self.number * self.replicas_here
 
     def total(self, value: int) -> int:
-        """Add up a number of every worker; all wait until each has called this."""
+        """Sum a number over all workers; wait until each has called this."""
         if self.count == 1:
             return value
         number = tf.constant(value, tf.int64)
@@ -299,7 +299,7 @@ class Workers:
 
     @property
     def when_stopping(self) -> str:
-        """When a signal stops training, for messages."""
+        """The time at which a signal stops training, for messages."""
         if self.count == 1:
             return "at the end of this step"
         return f"at the next multiple of {STEPS_BETWEEN_AGREEMENTS} steps"

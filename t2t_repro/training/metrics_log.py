@@ -182,7 +182,7 @@ def _append(path: Path, line: str) -> None:
 
 
 def remove_incomplete(output_dir: Path) -> None:
-    """Remove the files that a process left when it was killed while it rewrote one."""
+    """Remove the incomplete files of a process that was killed while rewriting one."""
     for path in all_event_files(output_dir):
         if path.name.endswith(INCOMPLETE):
             path.unlink(missing_ok=True)

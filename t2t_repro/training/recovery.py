@@ -133,7 +133,7 @@ class UpdateGuard:
         return tf.where(is_warm, self.spike_factor * self.means(), tf.float32.max)
 
     def count(self, results: dict[str, tf.Tensor]) -> None:
-        """Take an update into the counts and means.
+        """Add an update to the counts and means.
 
         Args:
             results: Metrics of the update: "loss", "gradient_norm" and "skipped".
@@ -181,7 +181,7 @@ def is_acceptable(
 
 
 class Recovery:
-    """Watch over a training run, which can take it back to a checkpoint.
+    """Supervisor of a training run, which can take it back to a checkpoint.
 
     Every decision depends on the steps alone, and its state is in the checkpoints, so
     a killed run that resumes decides in the same way. To this end it returns to regular

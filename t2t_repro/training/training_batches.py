@@ -164,7 +164,7 @@ def try_largest_batch(
 def _preserve_values(
     variables: Sequence[tf.Variable], strategy: tf.distribute.Strategy
 ) -> Generator[None]:
-    """Give variables their values back, which are kept in the memory of the host."""
+    """Keep the values of variables in the memory of the host, and restore them."""
     copies = [
         copy
         for variable in variables
@@ -243,7 +243,7 @@ class FirstUpdates:
         return f"compiling shape {number}: {rows} x {length} (rows x length)"
 
     def add(self, length: int) -> None:
-        """Take note of an update on a batch of this length; no two shapes share one."""
+        """Record an update on a batch of this length, which no two shapes share."""
         self._seen.add(length)
 
 

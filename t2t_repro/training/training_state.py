@@ -156,8 +156,8 @@ class TrainingCheckpoints:
     def restore_latest(self) -> str | None:
         """Restore the newest checkpoint that is not damaged.
 
-        Newer ones are damaged and renamed to `model.ckpt-N.damaged`. What a process
-        that was killed while it saved left undone is done.
+        Newer ones are damaged and renamed to `model.ckpt-N.damaged`. A clean-up
+        that a killed process did not finish is completed.
 
         Returns:
             Path of the checkpoint, or None if the folder has none.

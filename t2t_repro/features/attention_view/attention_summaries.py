@@ -66,7 +66,7 @@ _INK, _GRID, _PAPER = (20, 20, 20), (225, 225, 225), (255, 255, 255)
 
 
 def make_evaluators(training: TrainingContext) -> list[Evaluator]:
-    """Return the evaluators that write what the tab "Attention" shows.
+    """Return the evaluators that write the data of the tab "Attention".
 
     Args:
         training: The training run.
@@ -130,7 +130,7 @@ def sample_pairs(
     count: int,
     longest: int,
 ) -> list[IdPair]:
-    """Return the ids of the first pairs that a model can be asked about.
+    """Return the ids of the first pairs that a model can read.
 
     Args:
         problem: Problem that converts the texts to the forms that the model reads and
@@ -166,7 +166,7 @@ def attention_evaluator(
     """Make the evaluator that writes the attention of sample sentences.
 
     The targets are the references, so that the tokens are the same at all steps and a
-    viewer can follow how the attention between them appears.
+    viewer can follow how the attention between them develops.
 
     Args:
         model: The model in training.

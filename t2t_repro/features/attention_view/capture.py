@@ -120,7 +120,7 @@ def _first_or_none(weights: tf.Tensor | None, length: int) -> np.ndarray | None:
 
 
 def encode_source(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
-    """Encode a source whose attention is wanted.
+    """Encode a source to capture its attention.
 
     Args:
         tokenizer: Tokenizer of the sources.

@@ -110,7 +110,7 @@ _TYPES = {"maps": list, "layers": list, "title": str}
 
 
 def _from_json(text: bytes, name: str) -> dict[str, Any]:
-    """Return a JSON object of this version that has a value of a name."""
+    """Parse a JSON object of this version that has a value of this name."""
     try:
         values = parse_json(text)
     except ValueError as error:

@@ -3,8 +3,8 @@
 TensorBoard finds it by the entry point `tensorboard_plugins`. The view in
 `static/attention_view.js` reads the routes below through `static/plugin.js`.
 
-TensorBoard stops reading a file at a wrong checksum, shows the steps before it and says
-nothing on the page: `find_damage` does.
+TensorBoard stops reading a file at a wrong checksum and shows the steps before it
+without a message; `find_damage` reports the damage.
 
 This module imports no TensorFlow: TensorBoard loads it when it starts.
 """

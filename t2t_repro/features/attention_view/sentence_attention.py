@@ -95,18 +95,18 @@ class TokenSequence:
         text: str,
         language: str | None = None,
     ) -> TokenSequence:
-        """Make the tokens of ids."""
+        """Make a sequence from ids."""
         spans = tuple(tokenizer.word_spans(ids))
         return cls(text, tuple(tokenizer.pieces(ids)), spans, language)
 
     @classmethod
     def from_labels(cls, labels: Sequence[str]) -> TokenSequence:
-        """Make tokens that are words."""
+        """Make a sequence whose tokens are words."""
         spans = tuple((index, index + 1) for index in range(len(labels)))
         return cls("", tuple(labels), spans)
 
     def shifted(self) -> TokenSequence:
-        """Return the tokens that a decoder reads to predict these ones."""
+        """Return the tokens that a decoder reads to predict these."""
         words = [(start + 1, end + 1) for start, end in self.words]
         start, end = words.pop()
         if start < end - 1:  # only the last token is not read

@@ -120,7 +120,7 @@ def _check_single(args: argparse.Namespace) -> None:
 def _check_same_system(
     args: argparse.Namespace, run: Run, system: CTranslate2System
 ) -> None:
-    """Refuse the export of another problem or vocabulary than the run's."""
+    """Refuse an export whose problem or vocabulary is not the run's."""
     own = run.load_tokenizers(args.output_dir)
     exported = (system.source_tokenizer, system.target_tokenizer)
     pairs = zip(own, exported, strict=True)

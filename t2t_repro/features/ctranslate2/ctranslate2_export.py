@@ -1,6 +1,6 @@
 """Write a trained system for CTranslate2, after comparing it with the trained model.
 
-A program needs the packages `ctranslate2` and `sentencepiece`, and nothing of this one;
+A program needs the packages `ctranslate2` and `sentencepiece`, but not this one;
 docs/serving.md has an example.
 """
 
@@ -45,7 +45,7 @@ def export_system(
     quantization: str = "float32",
     sentences: Sequence[str] | None = None,
 ) -> Parity:
-    """Write a system for CTranslate2, all of it or nothing, and compare the two before.
+    """Convert a system for CTranslate2, compare the two, and write all or nothing.
 
     Args:
         system: The trained system. One that computes in another dtype than float32 is

@@ -265,9 +265,9 @@ class Conversion:
         )
 
     def is_done(self) -> bool:
-        """Return whether the folder is there with its comparison.
+        """Return whether the folder exists with its comparison.
 
-        One that cannot be read counts, too: loading it reports the error.
+        A comparison that cannot be read counts: loading it reports the error.
         """
         return (self.folder / DESCRIPTION_FILE).exists()
 

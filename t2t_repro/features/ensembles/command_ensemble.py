@@ -64,7 +64,7 @@ class EnsembleTrainer:
 def requested(
     args: argparse.Namespace, settings: TrainSettings
 ) -> EnsembleTrainer | None:
-    """Return the trainer of the ensemble that is asked for, or in the folder."""
+    """Return the trainer of the requested ensemble, or of the one in the folder."""
     recorded = EnsembleFolder.load(settings.output_dir)
     members = args.ensemble or (0 if recorded is None else recorded.members)
     return EnsembleTrainer(settings, members) if members else None

@@ -107,7 +107,7 @@ def prepare_ensemble(
 def _check_no_member_has_begun(
     output_dir: str, recorded: EnsembleFolder, members: int
 ) -> None:
-    """Refuse another number of members than that of an ensemble with checkpoints.
+    """Refuse to change the number of members of an ensemble with checkpoints.
 
     Raises:
         UsageError: If there is a checkpoint.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """Why a member failed; unlike some errors, it can be pickled.
+    """Failure of a member; unlike some errors, it can be pickled.
 
     Attributes:
         message: The message of the error.
@@ -54,7 +54,7 @@ class MemberProcess:
         prepare: Function that the process calls first, or None.
 
     Attributes:
-        connection: Where the process sends its log records and, at the end, a
+        connection: Receives the log records of the process and, at the end, a
             `TrainResult` or a `Failure`.
     """
 

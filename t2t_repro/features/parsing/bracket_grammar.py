@@ -1,13 +1,13 @@
 """The grammar of trees over the words of a source, in tokens.
 
-At each step of a search, only those tokens are allowed with which the hypothesis can
-still become a whole tree within its limit of tokens. Every hypothesis that ends is
-therefore a tree, and no tree within the limit is excluded. Log-probabilities do not
-change, so the search compares hypotheses exactly as without a grammar.
+A step of a search allows only tokens after which the hypothesis can still become a
+whole tree within its limit of tokens. Every hypothesis that ends is therefore a tree,
+and no tree within the limit is excluded. Log-probabilities do not change, so the search
+compares hypotheses exactly as without a grammar.
 
-What a hypothesis may continue with depends on its depth, its innermost open
-constituent, and the number of its leaves. All three are computed from its tokens, so
-the search carries no further state.
+The allowed tokens depend on the depth of a hypothesis, its innermost open constituent,
+and the number of its leaves. All three are computed from its tokens, so the search
+carries no further state.
 
 The conditions are those on the actions of the top-down parser of Dyer et al. 2016
 (arXiv:1602.07776), with a limit of tokens in place of one of depth. Rejecting tokens by
@@ -97,7 +97,7 @@ class BracketGrammar:
         word_kinds: KerasTensor,
         vocab_size: int,
     ) -> KerasTensor:
-        """Return every token that no tree within the limit continues with.
+        """Return the tokens that cannot continue any tree within the limit.
 
         Each word costs at least a leaf, each open constituent its closing token, and
         the end EOS. Only an opening token makes this sum larger, so it is allowed only

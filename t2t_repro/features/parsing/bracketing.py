@@ -169,11 +169,11 @@ _Bracket = tuple[str, int, int, int]
 def consensus_tree(trees: Sequence[Tree], weights: Sequence[float]) -> Tree:
     """Return the tree of all constituents that have more than half of the weight.
 
-    Any two of them are in one of the trees together, so they are never in each other's
-    way. Of all trees over the words, this one has the highest expected difference of
-    correct and wrong constituents (Goodman 1996, "Parsing algorithms and metrics",
-    maximizes the expected number of correct ones). Spans count with their punctuation,
-    which EVALB's rules leave out.
+    Any two of them occur together in one of the trees, so they never cross. Of all
+    trees over the words, this one has the highest expected difference of correct and
+    wrong constituents (Goodman 1996, "Parsing algorithms and metrics", maximizes the
+    expected number of correct ones). Spans count with their punctuation, which EVALB's
+    rules leave out.
 
     Args:
         trees: Trees over the same words; the first one gives the parts of speech.

@@ -1,4 +1,4 @@
-"""`t2t plan`: what a run will cost, before it begins."""
+"""`t2t plan`: the cost of a training run, before it begins."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class ScoreCard:
         hypothesis_words: Number of tokens of the translations.
         reference_words: Number of tokens of the references.
         faults: Numbers of suspicious sentences.
-        length_of: The texts whose lengths `by_length` means: "source" or "reference".
+        length_of: The texts whose lengths are in `by_length`: "source" or "reference".
         by_length: Scores by the length of the sentence.
         counted_in: The text in which the words were counted for `by_frequency`.
         by_frequency: Precision and recall by the frequency of the word.
@@ -188,7 +188,7 @@ def _faults(
 
 
 def _equal(texts: Sequence[str], others: Sequence[str]) -> int:
-    """Count the texts that have the same words as their counterparts, and any words."""
+    """Count the nonblank texts whose words equal those of their counterparts."""
     pairs = zip(texts, others, strict=True)
     return sum(a.split() == b.split() != [] for a, b in pairs)
 
@@ -314,7 +314,7 @@ def has_loop(text: str) -> bool:
 
 
 def _repeats(items: Sequence[str], length: int, times: int) -> bool:
-    """Return whether some items of this length come so many times in a row."""
+    """Return whether a sequence of this length repeats this many times in a row."""
     if len(items) < length * times:
         return False
     needed, equal = length * (times - 1), 0

@@ -48,7 +48,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def output_rows(card: ScoreCard) -> list[tuple[str, str]]:
-    """Return pairs of a label and a count of outputs, for people."""
+    """Return labelled counts of outputs, for people."""
     faults = card.faults
     ratio = (
         f"{number(card.length_ratio, 3)} ({card.hypothesis_words:,} words / "

@@ -1,4 +1,4 @@
-"""Scores of all sentences together, each with what it can be compared with.
+"""Scores of all sentences together, and the published numbers to compare them with.
 
 Only scores of one kind can be compared, so each names the published numbers of its
 kind. docs/scores.md shows how far the kinds are apart.

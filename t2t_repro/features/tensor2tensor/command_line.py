@@ -103,7 +103,7 @@ def translated(
     old: Mapping[str, OldHParam],
     values: Mapping[tuple[str, str], str],
 ) -> dict[str, str]:
-    """Return the overrides that have a name here, and answer the others.
+    """Return the overrides that exist here, and add an answer for each of the others.
 
     Names that neither tensor2tensor nor this project has are kept, for the `t2t`
     command to report them.

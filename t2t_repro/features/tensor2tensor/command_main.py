@@ -98,7 +98,7 @@ def _trainer_command(given: Mapping[str, str]) -> str:
 
 
 def _pass_on(result: Translation, flag: Flag, value: str) -> None:
-    """Pass a value to the `t2t` command, or answer what became of its flag."""
+    """Pass a value to the `t2t` command, or report what became of its flag."""
     if not value:
         return
     written = f"--{flag.name}={value}"
@@ -195,5 +195,5 @@ def explanation(old_command: str, flag: Flag) -> str:
 
 
 def main() -> int:
-    """Run the command of tensor2tensor that this process is called."""
+    """Run the tensor2tensor command that this process is named after."""
     return run_named([Path(sys.argv[0]).name, *sys.argv[1:]])

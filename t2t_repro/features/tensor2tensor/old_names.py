@@ -44,7 +44,7 @@ class OldSet:
 
 @dataclass(frozen=True)
 class OldHParam:
-    """An hparam of tensor2tensor that is not one here.
+    """An hparam of tensor2tensor that does not exist here.
 
     Attributes:
         answer: What replaces it, or why nothing has to.
