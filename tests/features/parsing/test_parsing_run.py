@@ -93,16 +93,8 @@ def test_only_trees_are_written_where_the_grammar_is_requested(trained):
     assert scores.get("repaired", 0) == 0
 
 
-def test_a_served_parser_counts_words_and_brackets(trained, monkeypatch):
-    folder, _ = trained
-    exported = record(monkeypatch, saved_model_export, "export_saved_model")
-    system = System.load(folder / "run")
-    counters = system.model.counters
-    assert [len(side) for side in counters] == [1, 2]
-    assert all(counter.plus for side in counters for counter in side)
-    search = DecodeHParams().parse("beam_size=2,extra_length=20,constrain=tree")
-    system.export("export", search)
-    serve = exported.call["served"].translate
+def check_served(serve, system, search):
+    """Assert that a served parser writes the trees of the system in memory."""
     sentences = ["John runs .", "Is Bob ill ?", "Mary Ann reads sleeps ."]
     written = serve(tf.constant(sentences))["outputs"].numpy()
     found = [
@@ -113,6 +105,29 @@ def test_a_served_parser_counts_words_and_brackets(trained, monkeypatch):
     for empty in ([" ", ""], []):
         outputs = serve(tf.constant(empty, tf.string))["outputs"]
         assert outputs.numpy().tolist() == [b""] * len(empty)
+
+
+def test_a_served_parser_counts_words_and_brackets(trained, monkeypatch):
+    folder, _ = trained
+    exported = record(monkeypatch, saved_model_export, "export_saved_model")
+    system = System.load(folder / "run")
+    counters = system.model.counters
+    assert [len(side) for side in counters] == [1, 2]
+    assert all(counter.plus for side in counters for counter in side)
+    search = DecodeHParams().parse("beam_size=2,extra_length=20,constrain=tree")
+    system.export("export", search)
+    check_served(exported.call["served"].translate, system, search)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["constrain=tree", "prefer_unrepaired=false"])
+def test_an_export_that_is_loaded_writes_the_same_trees(trained, tmp_path, how):
+    folder, _ = trained
+    system = System.load(folder / "run")
+    search = DecodeHParams().parse(f"beam_size=2,extra_length=20,{how}")
+    system.export(tmp_path / "export", search)
+    loaded = tf.saved_model.load(str(tmp_path / "export"))
+    check_served(loaded.signatures["serving_default"], system, search)
 
 
 def test_a_preference_without_effect_is_refused(trained, capsys):
