@@ -43,8 +43,8 @@ _NO_SPACE = {
 def incomplete_name(name: str) -> str:
     """Return a temporary name for a file that is not complete yet.
 
-    It is random, so that nobody can have put a link there, and no other process writes
-    the same file.
+    It is random, so that nobody can place a link there in advance, and no other process
+    writes the same file.
     """
     return f"{name}.{secrets.token_hex(4)}{INCOMPLETE}"
 
@@ -215,8 +215,8 @@ def folder_lock(folder: Path, name: str, doing: str) -> Generator[None]:
     """Keep other processes from the same work in a folder while the block runs.
 
     The kernel releases the lock when the process ends, however it ends, so the file of
-    a killed process blocks nobody. Nothing is locked without `fcntl` (Windows), or on a
-    file system without locks.
+    a killed process blocks no other. Nothing is locked without `fcntl` (Windows), or on
+    a file system without locks.
 
     Args:
         folder: Folder to lock; it is made if it does not exist.

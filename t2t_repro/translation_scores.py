@@ -102,7 +102,7 @@ def check_usable(tokenizer: str) -> None:
     """Refuse a tokenizer that needs a package or a file that is not there.
 
     Raises:
-        UserError: If it does. "auto" never needs one.
+        UserError: If it is not there. "auto" never needs one.
     """
     if tokenizer != AUTO_TOKENIZER:
         bleu_metric(tokenizer)

@@ -179,7 +179,7 @@ def _file() -> Path:
 def _remembered(file: Path) -> list[str]:
     """Return the absolute paths of all packages, the oldest first.
 
-    Nothing is read that somebody else may have written.
+    A list that others can write is not read.
     """
     if not all(map(_is_own, (file.parent, file))):
         return []

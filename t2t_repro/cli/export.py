@@ -1,7 +1,7 @@
 """`t2t export`: write a trained system for other programs.
 
-A format is a module of a feature with `DESCRIPTION`, `HELP` (what else it needs), the
-names of its own flags in `FLAGS`, `add_flags(parser)`, and `run(args, hparams)`, which
+A format is a module of a feature with `DESCRIPTION`, `HELP` (its requirements), the
+names of its flags in `FLAGS`, `add_flags(parser)`, and `run(args, hparams)`, which
 exports and prints how to use the result.
 """
 

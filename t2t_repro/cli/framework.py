@@ -2,7 +2,7 @@
 
 TensorFlow is imported without its banner, which no setting can silence.
 
-An engine of a feature is a module with `HELP`, the names of its own flags in `FLAGS`,
+An engine of a feature is a module with `HELP`, the names of its flags in `FLAGS`,
 `add_flags(parser)`, and `load(args, hparams)`, which returns a `TranslatingSystem`.
 """
 

@@ -1,10 +1,14 @@
 """Output of `t2t evaluate`: the scores, or a report of a feature.
 
 Scores are JSON for programs, and a table for people at a terminal. A report is a module
-of a feature with the names of its flags in `FLAGS`, `add_flags(parser)`,
-`is_wanted(args)`, `check_flags(args)`, which refuses what cannot be followed before any
-work, `check_problem(args, problem)`, which refuses a report that does not fit the
-problem, and `show(args, scored)`, which prints it.
+of a feature with these names:
+
+- `FLAGS`: the names of its flags;
+- `add_flags(parser)`;
+- `is_wanted(args)`;
+- `check_flags(args)`: refuses, before any work, flags that cannot be followed;
+- `check_problem(args, problem)`: refuses a report that does not fit the problem;
+- `show(args, scored)`: prints the report.
 """
 
 from __future__ import annotations

@@ -82,10 +82,10 @@ class BatchPlan:
     ) -> BatchPlan:
         """Plan batches of `batch_size` padded tokens per replica.
 
-        Differs from tensor2tensor (`data_reader.py: batching_scheme`): a length
-        equal to a boundary belongs to that boundary's bucket, since padding goes
-        to the boundary itself; and rows are not rounded down to a divisor of a
-        window size, which would waste up to a quarter of a batch.
+        Differs from tensor2tensor (`data_reader.py: batching_scheme`): a length equal
+        to a boundary belongs to that boundary's bucket, since padding goes to the
+        boundary itself. Rows are not rounded down to a divisor of a window size, which
+        would waste up to a quarter of a batch.
 
         Args:
             batch_size: Tokens per replica of the longer side, including padding.

@@ -30,8 +30,7 @@ _Side = TypeVar("_Side")
 class PreparedData:
     """A problem and a folder that holds its data.
 
-    The sides of a `_rev` problem are swapped here, on the files of its base, so no user
-    of the data needs to know about it.
+    This class swaps the sides of a `_rev` problem, which shares the files of its base.
 
     Attributes:
         problem: The problem.
@@ -161,7 +160,7 @@ class PreparedData:
 
 
 def _fault(path: Path, expected: dict[str, Any], checksums: bool) -> str | None:
-    """Return the fault of a file, or None."""
+    """Return a phrase for the fault of a file, or None."""
     if not path.is_file():
         return "is missing"
     found = identity(path) if checksums else {"bytes": path.stat().st_size}

@@ -65,9 +65,9 @@ def beam_search(
     can only fall, its length penalty is at most that of the longest length, and the
     coverage penalty is never positive.
     Differs from tensor2tensor: every sentence has its own limit, and a sentence that is
-    done does not change, so its answer does not depend on the batch; PAD is never
-    generated; if no hypothesis has finished, those cut at the limit are returned, with
-    the length penalty applied to their scores too.
+    done does not change, so its answer does not depend on the batch. PAD is never
+    generated. If no hypothesis has finished, those cut at the limit are returned, and
+    the length penalty applies to their scores, too.
 
     Args:
         step_function: `(ids, position, history, cache) -> (logits, cache)`; see

@@ -291,12 +291,12 @@ def expected_costs(
 ) -> KerasTensor:
     """Return the expected costs of the words that hypotheses have not written yet.
 
-    All hypotheses of a beam have the same number of tokens, but not of words. A bracket
-    that the model finds probable costs less than a leaf that it finds improbable, so a
-    beam that compares log-probabilities alone fills with hypotheses that put the next
-    leaf off. Stern et al. 2017 (arXiv:1707.08976) describe this, and compare hypotheses
-    with the same number of words instead. Here, as in the future cost of a phrase-based
-    decoder (Koehn et al. 2003), a hypothesis ranks by
+    All hypotheses of a beam have the same number of tokens, but not of words. A
+    probable bracket costs less than an improbable leaf, so a beam that compares
+    log-probabilities alone fills with hypotheses that put off the next leaf. Stern et
+    al. 2017 (arXiv:1707.08976) describe this, and compare hypotheses with the same
+    number of words instead. Here, as in the future cost of a phrase-based decoder
+    (Koehn et al. 2003), a hypothesis ranks by
 
         log P(tokens) - word_cost * (words not written)
 

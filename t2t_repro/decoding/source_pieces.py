@@ -186,7 +186,7 @@ def check_prefix_lengths(pieces: Sequence[Piece], extra_length: int) -> None:
         extra_length: Tokens by which a translation may be longer than its source.
 
     Raises:
-        UserError: If there is one.
+        UserError: If a prefix is too long.
     """
     for piece in pieces:
         limit = len(piece.ids) + extra_length

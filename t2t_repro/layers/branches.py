@@ -25,8 +25,8 @@ from t2t_repro.layers.residual import Dropout
 def project_to_simplex(x: KerasTensor) -> KerasTensor:
     """Return the point of the probability simplex that is nearest to `x`.
 
-    It subtracts the threshold for which the remaining positive values sum to one, which
-    is found by sorting (Chen and Ye 2011, arXiv 1101.6081, algorithm 1).
+    It subtracts the threshold at which the remaining positive values sum to one.
+    Sorting finds the threshold (Chen and Ye 2011, arXiv 1101.6081, algorithm 1).
 
     Args:
         x: Float `[size]`.

@@ -52,7 +52,7 @@ class TrainingContext:
 def make_evaluators(training: TrainingContext) -> list[Evaluator]:
     """Return the evaluators of a run: the core's, the features' and the user's.
 
-    Those of the core and of features read the dev split, so there are none without it.
+    Without a dev split, only the user's evaluators remain.
 
     Args:
         training: The training run.

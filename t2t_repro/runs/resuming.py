@@ -214,7 +214,7 @@ def check_resumed_run(run: Run, config: TrainingConfig) -> None:
         config: The requested training.
 
     Raises:
-        UserError: If they differ.
+        UserError: If the settings differ.
         UsageError: If the scores would not be comparable, or the run has more steps.
     """
     settings = config.settings
@@ -278,7 +278,7 @@ def _check_nothing_is_replaced(output_dir: Path) -> None:
     """Refuse a folder with files that a new run would replace.
 
     Raises:
-        UserError: If there are any.
+        UserError: If there are such files.
     """
     found = [f"{CHECKPOINT_NAME}-*"] if all_checkpoints(output_dir) else []
     names = (METRICS_FILE, AVERAGED_FOLDER, BEST_FOLDER, BEST_MODELS_FOLDER)

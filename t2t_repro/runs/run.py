@@ -135,7 +135,7 @@ class Run:
         """Read a run's file.
 
         Raises:
-            UserError: If there is none, such as in the folder of an ensemble, or it is
+            UserError: If the file is missing, as in the folder of an ensemble, or
                 damaged.
         """
         run = cls.load(output_dir)
@@ -184,7 +184,7 @@ class Run:
             output_dir: Folder of this run.
 
         Raises:
-            UserError: If they differ; the message names every difference.
+            UserError: If the settings differ; the message names every difference.
         """
         found = differences(self._fixed_values(), other._fixed_values())
         if found:

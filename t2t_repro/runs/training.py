@@ -110,7 +110,7 @@ def run_training(
         else:
             ready = _resolve_for_devices(config, data, strategy)
             result = _train_as_worker(ready, data, strategy)
-        # A worker that ends early would disturb the others.
+        # A worker must not end while others still communicate with it.
         workers.wait_for_all()
     return result
 

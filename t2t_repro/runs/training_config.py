@@ -75,7 +75,7 @@ class TrainingConfig:
                 "well.",
             )
         hparams = resolved_hparams(settings)
-        # A problem that nobody can find again could never be loaded.
+        # A run of an unregistered problem could never be loaded.
         catalogue.problem(problem.name)
         check_bleu_tokenizer(settings.bleu_tokenizer, problem)
         decode_hparams = DecodeHParams().parse_for("train", settings.decode_hparams)
@@ -133,7 +133,7 @@ class TrainingConfig:
         """Refuse settings that need scores if the data has nothing to be scored.
 
         Raises:
-            UsageError: If there is one, and the data has no dev split.
+            UsageError: If a setting needs scores, and the data has no dev split.
         """
         if "dev" not in data.splits:
             _refuse_need_of_scores(
@@ -197,7 +197,7 @@ def _refuse_need_of_scores(settings: TrainSettings, reason: str) -> None:
         reason: The rest of the message.
 
     Raises:
-        UsageError: If there is one.
+        UsageError: If a setting depends on scores.
     """
     needy = {
         "early_stopping_patience": settings.early_stopping_patience,

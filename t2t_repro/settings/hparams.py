@@ -2,9 +2,8 @@
 
 Names are tensor2tensor's (layers/common_hparams.py, models/transformer.py). Most
 fields have no default, because a value is written once, in the registered set that it
-belongs to (the catalogue `hparams/`). A field that is added later needs a default that
-does not change existing models, so that the `hparams.json` of earlier runs can still be
-read.
+belongs to (the catalogue `hparams/`). A new field needs a default that does not change
+existing models, so that the `hparams.json` of earlier runs remains readable.
 """
 
 from __future__ import annotations

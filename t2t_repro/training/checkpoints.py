@@ -145,10 +145,10 @@ def restore(
     Nothing is assigned before everything has been read.
 
     Differs from `tf.train.Checkpoint.read`, which assigns while it reads, so that a
-    file damaged in the middle changes half a model. It could read into copies, in the
-    same time (1.5 s for 800 MB); but when it raises, there is no status to call
-    `expect_partial` on, and TensorFlow 2.21 logs two warnings for every value of the
-    file that was not read: 146 lines for a model with one layer.
+    file damaged in the middle changes half a model. Reading into copies would take the
+    same time (1.5 s for 800 MB). But when it raises, there is no status to call
+    `expect_partial` on, and TensorFlow 2.21 logs two warnings for every value that was
+    not read: 146 lines for a model with one layer.
 
     Args:
         variables: The variables to assign.

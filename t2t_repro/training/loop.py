@@ -137,9 +137,9 @@ class Trainer:
         """Train until `train_steps`, starting from the newest checkpoint.
 
         SIGTERM or Ctrl-C saves a checkpoint and stops after the current update.
-        An evaluation that an earlier process missed, because it was killed or stopped,
-        comes first, so that every run has the evaluations of an uninterrupted one. Its
-        lines of metrics are the same, too, except for times and rates.
+        An evaluation that a killed or stopped process missed comes first, so every run
+        has the evaluations of an uninterrupted one. Its lines of metrics are the same,
+        too, except for times and rates.
 
         Returns:
             The number of completed updates; less than `train_steps` after a signal.

@@ -151,7 +151,7 @@ class FrozenSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return cls(schedule, config["after_steps"])
 
 
-# Halving the scale of the loss further helps nobody: the gradient itself is not finite.
+# Halving the scale of the loss further is useless: the gradient itself is not finite.
 # The value is that of fairseq's --min-loss-scale.
 MIN_LOSS_SCALE = 1e-4
 _AVERAGE = "_average"  # the end of a moving average's name

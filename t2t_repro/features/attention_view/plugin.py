@@ -238,10 +238,10 @@ class EventReader:
         }
 
     def document(self, run: str, sentence_id: str, step: int) -> bytes:
-        """Return the document of a sentence pair at a step, as `pack_document` does.
+        """Return the packed document of a sentence pair at a step.
 
         Raises:
-            ReadError: If there is none, or it is damaged.
+            ReadError: If the document is missing or damaged.
         """
         keys = self._blob_keys(run, sentence_tag(sentence_id))
         if step not in keys:
@@ -260,7 +260,7 @@ class EventReader:
             Dictionaries with "step" and "layers", in the order of steps.
 
         Raises:
-            ReadError: If there are none, or they are damaged.
+            ReadError: If kappa and alpha are missing or damaged.
         """
         series = self._series(self.provider.read_tensors, run, BRANCHES_TAG)
         if not series:

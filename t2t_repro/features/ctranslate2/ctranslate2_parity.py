@@ -202,7 +202,7 @@ class Comparison:
         self, sentences: list[str], beam_size: int
     ) -> list[list[Hypothesis]]:
         """Return the best translations by the trained model and by CTranslate2."""
-        # What is compared is most probable, whatever chooses among hypotheses later.
+        # Compare the most probable hypotheses, whatever the problem would choose.
         hparams = self.hparams.replace(
             beam_size=beam_size,
             return_beams=False,

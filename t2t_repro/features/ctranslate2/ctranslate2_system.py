@@ -100,8 +100,8 @@ class ExportDescription:
         """Read the description of an export.
 
         Raises:
-            UserError: If there is none, it cannot be read, it is damaged, or another
-                version wrote it.
+            UserError: If the description is missing, unreadable, damaged or of another
+                version.
         """
         path = Path(folder) / DESCRIPTION_FILE
         try:

@@ -316,7 +316,7 @@ class _Training:
         """Report failed members, whose messages are in the log.
 
         Raises:
-            MemberError: If there are any.
+            MemberError: If a member failed.
         """
         if self._failures:
             failed = sorted(self._failures)

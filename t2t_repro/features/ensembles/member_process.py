@@ -102,7 +102,7 @@ class _SendLines(logging.Handler):
         self._sender = sender
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send a record; without the main process, nobody reads it."""
+        """Send a record, which is lost without the main process."""
         line = logging.makeLogRecord(
             {
                 "name": record.name,
@@ -138,7 +138,7 @@ def _train_member(
         if known is None:
             raise
         outcome = Failure(str(known), known.exit_code)
-    # Without the main process, nobody reads it.
+    # It is lost without the main process.
     with contextlib.suppress(OSError):
         sender.send(outcome)
 

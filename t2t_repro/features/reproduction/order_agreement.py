@@ -1,8 +1,8 @@
 """Compare the order of our scores with the published order.
 
-The test is a permutation test (Kendall 1938). Orders of few rows are enumerated, so
-that their p-values are exact; those of more rows are sampled with a fixed seed, so that
-a page stays the same.
+The test is a permutation test (Kendall 1938). Orders of few rows are enumerated, for
+exact p-values; those of more rows are sampled with a fixed seed, to keep pages the
+same.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ def find_table(name: str) -> Table:
     """Return the table with a name.
 
     Raises:
-        UsageError: If there is none.
+        UsageError: If the name is unknown.
     """
     for table in TABLES:
         if table.name == name:

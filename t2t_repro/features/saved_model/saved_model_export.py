@@ -92,7 +92,7 @@ def _check_search_is_exportable(hparams: DecodeHParams) -> None:
     """Refuse settings of the search that an export cannot follow.
 
     Raises:
-        UsageError: If there is one.
+        UsageError: If a setting is refused.
     """
     if hparams.samples:
         raise UsageError(

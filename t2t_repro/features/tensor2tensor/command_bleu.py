@@ -126,7 +126,7 @@ def numbered_files(folder: Path, min_steps: int) -> list[tuple[int, Path]]:
     """Return the files named `<anything>-<step>` by step.
 
     Raises:
-        UserError: If there are none.
+        UserError: If no file has such a name.
     """
     if not folder.is_dir():
         raise UserError(f"received {folder}, expected a folder of translations.")
