@@ -135,7 +135,7 @@ def atomic_folder(folder: Path) -> Generator[Path]:
         _remove(incomplete)
         raise
     # A folder cannot be renamed onto another one, so the old one is renamed first.
-    replaced = _replaced(folder)
+    replaced = _replaced_name(folder)
     if folder.exists():
         folder.rename(replaced)
     incomplete.rename(folder)
@@ -152,8 +152,8 @@ def recover_folder(folder: Path) -> None:
         folder: Path of the folder; it need not exist.
     """
     if current_folder(folder) != folder:
-        _replaced(folder).rename(folder)
-    for left in (_replaced(folder), folder.with_name(folder.name + INCOMPLETE)):
+        _replaced_name(folder).rename(folder)
+    for left in (_replaced_name(folder), folder.with_name(folder.name + INCOMPLETE)):
         _remove(left)
 
 
@@ -162,7 +162,7 @@ def current_folder(folder: Path) -> Path:
 
     This is the folder itself, unless a process was killed while it replaced it.
     """
-    replaced = _replaced(folder)
+    replaced = _replaced_name(folder)
     return replaced if replaced.exists() and not folder.exists() else folder
 
 
@@ -173,7 +173,7 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _replaced(folder: Path) -> Path:
+def _replaced_name(folder: Path) -> Path:
     return folder.with_name(folder.name + _REPLACED)
 
 

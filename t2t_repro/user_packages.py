@@ -139,7 +139,7 @@ def remember(folder: str | Path) -> None:
     package = str(Path(folder).expanduser().resolve())
     try:
         file = _file()
-        known = _remembered(file)
+        known = _read_remembered(file)
         if package in known:
             return
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -160,7 +160,7 @@ def is_remembered(folder: str | Path) -> bool:
     """
     try:
         package = Path(folder).expanduser().resolve()
-        return str(package) in _remembered(_file()) and not _others_write(package)
+        return str(package) in _read_remembered(_file()) and not _is_public(package)
     except (OSError, RuntimeError):
         return False
 
@@ -176,12 +176,12 @@ def _file() -> Path:
     return base / "t2t_repro" / "packages.json"
 
 
-def _remembered(file: Path) -> list[str]:
+def _read_remembered(file: Path) -> list[str]:
     """Return the absolute paths of all packages, the oldest first.
 
     A list that others can write is not read.
     """
-    if not all(map(_is_own, (file.parent, file))):
+    if not all(map(_is_private, (file.parent, file))):
         return []
     try:
         advice = "remove it."
@@ -204,7 +204,7 @@ def _paths(values: dict[str, Any]) -> list[str]:
     return packages
 
 
-def _is_own(path: Path) -> bool:
+def _is_private(path: Path) -> bool:
     """Return whether a file or folder, not a link, is the user's or root's alone."""
     try:
         found = path.lstat()
@@ -217,7 +217,7 @@ def _is_own(path: Path) -> bool:
     return is_plain and is_mine and not found.st_mode & _OTHERS_WRITE
 
 
-def _others_write(folder: Path) -> bool:
+def _is_public(folder: Path) -> bool:
     """Return whether everybody can put files into a folder."""
     return hasattr(os, "getuid") and bool(folder.stat().st_mode & _OTHERS_WRITE)
 

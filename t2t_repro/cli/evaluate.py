@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
         cast("System", system).replace_branch_weights(mode, seed)
     if pairs is None:
         pairs = _read_split(args, system)
-    tokenizer = _settle_tokenizer(system, pairs[1])
+    tokenizer = _choose_tokenizer(system, pairs[1])
     on_terminal = sys.stderr.isatty()
     if on_terminal:
         warm_up(system, hparams)
@@ -156,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _settle_tokenizer(system: TranslatingSystem, references: Sequence[str]) -> str:
+def _choose_tokenizer(system: TranslatingSystem, references: Sequence[str]) -> str:
     """Choose the tokenizer of all BLEU scores, and return it."""
     problem = system.problem
     if not problem.scores_bleu:

@@ -123,7 +123,7 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
         Exit code.
     """
     _open_closed_streams()
-    _escape_what_stdout_lacks()
+    _escape_unencodable()
     try:
         with _log_to_stderr(), redirect_stdout(sys.stdout and guarded(sys.stdout)):
             code = action()
@@ -258,7 +258,7 @@ def _open_closed_streams() -> None:
         sys.stderr = os.fdopen(2, "w", closefd=False)
 
 
-def _escape_what_stdout_lacks() -> None:
+def _escape_unencodable() -> None:
     """Escape characters that the encoding of standard output lacks.
 
     Without this, printing a sample translation could end a training run with an error.

@@ -53,13 +53,13 @@ def read_input(name: str) -> list[str]:
         if not Path(name).is_fifo():
             return _lines_of(Path(name))
         with Path(name).open("rb") as stream:
-            return _lines_of_stream(stream, name)
+            return _read_stream(stream, name)
     if sys.stdin is None:
         raise UserError("standard input is closed: give a file.")
-    return _lines_of_stream(sys.stdin.buffer, STANDARD_INPUT)
+    return _read_stream(sys.stdin.buffer, STANDARD_INPUT)
 
 
-def _lines_of_stream(stream: BinaryIO, name: str) -> list[str]:
+def _read_stream(stream: BinaryIO, name: str) -> list[str]:
     """Read a stream to its end, through a temporary file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input"
@@ -93,7 +93,7 @@ def open_input(name: str) -> list[str] | LiveLines | TypedLines:
     Raises:
         UserError: If it cannot be read, or is not UTF-8 text.
     """
-    descriptor = _open_live(name)
+    descriptor = _live_descriptor(name)
     if descriptor is None:
         return read_input(name)
     is_standard, is_terminal = name == STANDARD_STREAM, os.isatty(descriptor)
@@ -104,7 +104,7 @@ def open_input(name: str) -> list[str] | LiveLines | TypedLines:
     return live if lines is None else lines
 
 
-def _open_live(name: str) -> int | None:
+def _live_descriptor(name: str) -> int | None:
     """Return the descriptor of a terminal or pipe; None for regular files."""
     try:
         if name == STANDARD_STREAM:
@@ -376,11 +376,11 @@ class TypedLines:
 
             # A paste of several lines is several sentences.
             readline.parse_and_bind("set enable-bracketed-paste off")
-        for line in stream_lines(iter(_answer, None), self._name):
+        for line in stream_lines(iter(_ask, None), self._name):
             yield [line]
 
 
-def _answer() -> bytes | None:
+def _ask() -> bytes | None:
     """Ask for a line on standard error; return None at the end of the input."""
     sys.stdout.flush()
     stdout = os.dup(1)

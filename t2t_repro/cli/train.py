@@ -168,7 +168,7 @@ def requested_training(
                 existing, run_dir, member = run, folder, number
                 break
     if existing is None:
-        _check_begins(args)
+        _check_new_run(args)
         problem, given = problem_and_settings(args, default_problem=DEMO_PROBLEM)
         data_dir = args.data_dir or DEMO_FOLDER / "data"
         settings = _new_settings(args, output_dir, required)
@@ -193,7 +193,7 @@ def _given_settings(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _check_begins(args: argparse.Namespace) -> None:
+def _check_new_run(args: argparse.Namespace) -> None:
     """Refuse a folder without a run if nothing describes a new one.
 
     Raises:

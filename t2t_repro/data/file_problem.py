@@ -182,7 +182,7 @@ class TextPairProblem(FileProblem[PairText]):
         if split == "test" or not self._holds_out():
             return super().pairs(split, tmp_dir)
         self._require_files()
-        return self._part_of_training(held_out=split == "dev")
+        return self._split_training(held_out=split == "dev")
 
     def source_identities(
         self, tmp_dir: str | Path | None
@@ -220,7 +220,7 @@ class TextPairProblem(FileProblem[PairText]):
     def _holds_out(self) -> bool:
         return "dev" not in self._files
 
-    def _part_of_training(self, *, held_out: bool) -> Iterator[tuple[str, str]]:
+    def _split_training(self, *, held_out: bool) -> Iterator[tuple[str, str]]:
         files = self._files["train"]
         if self._largest_held_out is None:
             self._largest_held_out = choose_held_out(files.pairs())

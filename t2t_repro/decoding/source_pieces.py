@@ -222,15 +222,15 @@ def row_arrays(
         ]
         arrays["uniform"] = np.stack(rows)
     if hparams.follows_grammar:
-        arrays["word_kinds"] = _with_end(
+        arrays["word_kinds"] = _pad_rows(
             [piece.word_kinds for piece in pieces], NO_WORD
         )
     if any(piece.prefix for piece in pieces):
-        arrays["prefixes"] = _with_end([piece.prefix for piece in pieces], PAD_ID)
+        arrays["prefixes"] = _pad_rows([piece.prefix for piece in pieces], PAD_ID)
     return arrays
 
 
-def _with_end(rows: Sequence[Sequence[int]], padding: int) -> np.ndarray:
+def _pad_rows(rows: Sequence[Sequence[int]], padding: int) -> np.ndarray:
     """Put rows into int32 `[rows, n]`, whose last column has only padding."""
     return padded(rows, max(map(len, rows)) + 1, padding)
 

@@ -40,12 +40,12 @@ def hash_words(x: KerasTensor, key: KerasTensor | int = 0) -> KerasTensor:
     Returns:
         uint32 of the same shape.
     """
-    x = _xor_shifted(x, 16) * _word(0x21F0AAAD) + ops.cast(key, "uint32")
-    x = _xor_shifted(x, 15) * _word(0xD35A2D97)
-    return _xor_shifted(x, 15)
+    x = _xor_shift(x, 16) * _word(0x21F0AAAD) + ops.cast(key, "uint32")
+    x = _xor_shift(x, 15) * _word(0xD35A2D97)
+    return _xor_shift(x, 15)
 
 
-def _xor_shifted(x: KerasTensor, places: int) -> KerasTensor:
+def _xor_shift(x: KerasTensor, places: int) -> KerasTensor:
     return ops.bitwise_xor(x, ops.right_shift(x, _word(places)))
 
 

@@ -275,7 +275,7 @@ def activation_bytes(hparams: HParams, target_vocab_size: int, length: int) -> i
 def _network_bytes(h: HParams, size: int) -> int:
     """Return the bytes per token of the feed-forward network, or what replaces it."""
     if h.ffn_layer != "parameter_attention":
-        return _kept_twice(h.relu_dropout) * h.filter_size * size
+        return _copies_kept(h.relu_dropout) * h.filter_size * size
     channels = h.parameter_attention_key_channels + h.parameter_attention_value_channels
     weights = h.parameter_attention_heads * h.filter_size
     return channels * size + weights * FLOAT32
@@ -290,7 +290,7 @@ def _attention_bytes(h: HParams, keys: int, size: int) -> int:
     return projections + weights
 
 
-def _kept_twice(dropout: float) -> int:
+def _copies_kept(dropout: float) -> int:
     return 2 if dropout else 1
 
 

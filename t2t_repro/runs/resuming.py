@@ -68,7 +68,7 @@ def begin_or_resume(
         before.check_same_tokenizers(output_dir, *tokenizers)
         before.check_resumable(asked, output_dir)
         check_fits(before, output_dir, tokenizers, all_checkpoints(output_dir)[-1])
-        _warn_of_a_rising_rate(before, settings)
+        _warn_of_rising_rate(before, settings)
         # The data and the package may have moved.
         run = dataclasses.replace(
             before,
@@ -124,7 +124,7 @@ def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> No
     logger.info("two vocabularies: embeddings and softmax share no weights")
 
 
-def _warn_of_a_rising_rate(before: Run, settings: TrainSettings) -> None:
+def _warn_of_rising_rate(before: Run, settings: TrainSettings) -> None:
     """Log that training further raises a learning rate that has begun to decay."""
     hparams = before.hparams.resolved()
     end, new_end = before.training.get("train_steps", 0), settings.train_steps

@@ -161,12 +161,12 @@ class Trainer:
         """Train, and go on from an earlier checkpoint whenever training diverges."""
         while True:
             try:
-                self._train_from_here()
+                self._train_once()
                 return
             except DivergedError as error:
                 self._go_back(error)
 
-    def _train_from_here(self) -> None:
+    def _train_once(self) -> None:
         with Progress(
             self.settings.train_steps,
             "step",
@@ -196,7 +196,7 @@ class Trainer:
                 self._watch(self.recovery, results, progress)
             # A signal that arrives later stops training after the next update.
             stopping = self._should_stop()
-            self._between_updates(progress, stopping)
+            self._finish_update(progress, stopping)
             if stopping or self._is_complete():
                 break
 
@@ -278,7 +278,7 @@ class Trainer:
             return iter(())
         return self.batches.from_position(lambda: self.step)
 
-    def _between_updates(self, progress: Progress, stopping: bool) -> None:
+    def _finish_update(self, progress: Progress, stopping: bool) -> None:
         complete = self._is_complete()
         # When stopping, the process that resumes makes the evaluation.
         evaluates = self._evaluation_is_due() and not stopping

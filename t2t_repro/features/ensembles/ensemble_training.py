@@ -266,16 +266,16 @@ class _Training:
             del self._running[connection]
             exit_code = self._processes[number].exit_code()
             if number not in self._results | self._failures:
-                self._keep(number, self._missing_outcome(number, exit_code))
+                self._keep_outcome(number, self._missing_outcome(number, exit_code))
             return
         if not isinstance(message, logging.LogRecord):
-            self._keep(number, message)
+            self._keep_outcome(number, message)
             return
         member_logger = logging.getLogger(message.name)
         if member_logger.isEnabledFor(message.levelno):
             member_logger.handle(message)
 
-    def _keep(self, number: int, outcome: TrainResult | Failure) -> None:
+    def _keep_outcome(self, number: int, outcome: TrainResult | Failure) -> None:
         """Keep an outcome; a failure is logged now, not when all members have ended."""
         if isinstance(outcome, Failure):
             logger.error("member %d failed: %s", number + 1, outcome.message)

@@ -190,7 +190,7 @@ COMMENTED = {
 }
 
 
-def _commented_note() -> str:
+def _note_on_comments() -> str:
     """Return the rows of `COMMENTED` as a sentence."""
     rows = [
         f"{layer.label}: O({layer.complexity}), O({layer.sequential}), "
@@ -209,7 +209,7 @@ TABLE_1 = Table(
         Row(each.row, each.label, {c: getattr(each, c) for c in LAYER_COLUMNS})
         for each in _PRINTED
     ],
-    notes=(_commented_note(),),
+    notes=(_note_on_comments(),),
     task="layers",
 )
 TABLES: tuple[Table, ...] = _tables()

@@ -81,12 +81,12 @@ def rankings(table: Table, results: Sequence[Result]) -> list[Ranking]:
     found = []
     for column in table.columns:
         scores = compared_scores(table, column, SCALE)
-        if scores and (rows := _ranked_rows(table, column, scores, long)):
+        if scores and (rows := _rank_rows(table, column, scores, long)):
             found.append(Ranking(column, scores[0], rows))
     return found
 
 
-def _ranked_rows(
+def _rank_rows(
     table: Table, column: str, scores: Sequence[str], results: Sequence[Result]
 ) -> list[RankedRow]:
     """Rank the rows that have a published value and both scores, by their means."""

@@ -74,12 +74,12 @@ class Result:
         a training run, both rows' scores are kept.
         """
         path = Path(folder) / self.file_name
-        result = self._with_scores_of(path) if path.is_file() else self
+        result = self._add_scores(path) if path.is_file() else self
         text = json.dumps(dataclasses.asdict(result), indent=2, ensure_ascii=False)
         atomic_write(path, text + "\n")
         return path
 
-    def _with_scores_of(self, path: Path) -> Result:
+    def _add_scores(self, path: Path) -> Result:
         """Add the scores and commands of a file, unless this result replaces it."""
         try:
             other = read_result(path.read_text(encoding="utf-8"))

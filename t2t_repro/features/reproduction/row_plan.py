@@ -119,10 +119,10 @@ def plan_of(table: Table, row: Row, scale: str = "small", seed: int = 1) -> Plan
     else:
         hparams = catalogue.hparams(row.hparams_set)
         recipe = recipes.reduced_recipe(table, row, hparams, scale)
-    return Plan(scale, seed, recipe, _rows_of_the_training(table, row))
+    return Plan(scale, seed, recipe, _rows_of_training(table, row))
 
 
-def _rows_of_the_training(table: Table, row: Row) -> tuple[Row, ...]:
+def _rows_of_training(table: Table, row: Row) -> tuple[Row, ...]:
     """Return the rows that differ from a row only in their branch weights."""
     if len({each.branch_weights for each in table.rows}) == 1:
         return (row,)

@@ -42,7 +42,7 @@ def run_bleu(arguments: Sequence[str]) -> int:
     if not given.get("reference"):
         raise UsageError("received no --reference, expected a file.")
     references = read_input(given["reference"])
-    _say_command(given["reference"], translation or f"{folder}/FILE", variants)
+    _print_command(given["reference"], translation or f"{folder}/FILE", variants)
     if translation:
         for name, score in scores(read_input(translation), references, variants):
             print(f"{name} = {score:6.2f}")
@@ -87,7 +87,7 @@ def _variants(given: Mapping[str, str]) -> tuple[str, ...]:
     return VARIANTS[variant]
 
 
-def _say_command(reference: str, translation: str, variants: Sequence[str]) -> None:
+def _print_command(reference: str, translation: str, variants: Sequence[str]) -> None:
     """Print a command of sacreBLEU that computes the same."""
     command = ["sacrebleu", reference, "--input", translation, "--tokenize", "intl"]
     lower = ["--lowercase"] if variants[0] == "uncased" else []

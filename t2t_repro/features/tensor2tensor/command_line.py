@@ -298,7 +298,7 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
     if base in registry.problems:
         result.flags["problem"] = problem
         return
-    old = PROBLEMS.get(base) or _of_another_kind(base)
+    old = PROBLEMS.get(base) or _other_problem(base)
     if not old.name:
         if old.answer:
             raise UsageError(f"{written}: it is not here; {old.answer}.")
@@ -311,7 +311,7 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
     result.notes.append(f"{written}: here {old.name}{suffix}{difference}")
 
 
-def _of_another_kind(problem: str) -> OldProblem:
+def _other_problem(problem: str) -> OldProblem:
     beginnings = (b for b in OTHER_PROBLEMS if problem.startswith(b))
     answer = OTHER_PROBLEMS.get(next(beginnings, ""), "")
     return OldProblem(answer=answer)
