@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """The user's input cannot be used; the message says what to do.
+    """Error that the user can correct; the message says what to do.
 
     The message names the received value, the expected value and the next step.
     """
@@ -16,7 +16,7 @@ class UserError(Exception):
 
 
 class UsageError(UserError):
-    """The command line is wrong: an unknown flag, name or value."""
+    """Error of the command line: an unknown flag, name or value."""
 
     exit_code = 2
 

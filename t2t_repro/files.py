@@ -212,7 +212,7 @@ def full_disk_as_user_error(
 
 @contextmanager
 def folder_lock(folder: Path, name: str, doing: str) -> Generator[None]:
-    """Keep other processes from the same work in a folder while the block runs.
+    """Lock a folder against the same work of other processes while the block runs.
 
     The kernel releases the lock when the process ends, however it ends, so the file of
     a killed process blocks no other. Nothing is locked without `fcntl` (Windows), or on
@@ -378,7 +378,7 @@ def without_pattern(checkpoint: str) -> Generator[str]:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """Return the files of a folder whose names match, in no order.
+    """Return the files of a folder whose names match, in no particular order.
 
     Differs from `Path.glob`, which finds nothing in a folder that cannot be listed.
 

@@ -48,7 +48,7 @@ def may_draw_bars() -> bool:
 
 @contextlib.contextmanager
 def status(text: str) -> Generator[None]:
-    """Show what the program is doing, on one line of a terminal, until it is done.
+    """Show the current work on one line of a terminal until it is done.
 
     Args:
         text: Such as "importing TensorFlow".

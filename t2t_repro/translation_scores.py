@@ -59,7 +59,7 @@ def bleu_metric(
     effective_order: bool = False,
     references: Sequence[Sequence[str]] | None = None,
 ) -> BLEU:
-    """Return sacreBLEU's BLEU with a tokenizer; see its other arguments there.
+    """Return sacreBLEU's BLEU with a tokenizer and other arguments of its class.
 
     Raises:
         UserError: If the tokenizer needs a package or a file that is not there.

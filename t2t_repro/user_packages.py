@@ -117,7 +117,7 @@ def _tensor2tensor_imported(place: str, line: str) -> UserError:
 
 
 def _origin(error: BaseException) -> tuple[str, str]:
-    """Return where in the user's package an error began, as `file:line`, and the line.
+    """Return the `file:line` in the user's package where an error began, and the line.
 
     Both are empty if no code of the package was running.
     """

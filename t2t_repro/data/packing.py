@@ -107,7 +107,7 @@ def pack_pairs(
 def _fill_rows(
     texts: list[np.ndarray], row_of: np.ndarray, packed_length: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Write texts one after the other into their rows.
+    """Write texts one after another into their rows.
 
     Returns:
         Ids, segments and positions, int32 `[rows, packed_length]`.

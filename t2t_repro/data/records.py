@@ -37,7 +37,7 @@ RECORD_OVERHEAD = HEADER_BYTES + FOOTER_BYTES
 
 
 class DamagedRecordError(ValueError):
-    """A record has a wrong checksum."""
+    """Error raised when a record has a wrong checksum."""
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ class SplitText:
         return {}
 
     def facts(self) -> dict[str, dict[str, object]]:
-        """Return facts by role that depend only on the content, beside the files'."""
+        """Return facts about the content by role, in addition to those of the files."""
         return {}
 
 
@@ -85,7 +85,7 @@ class PairFiles(PairText):
 
 @dataclass(frozen=True)
 class PairCorpora(PairText):
-    """The files of several corpora of pairs, which are read one after the other.
+    """The files of several corpora of pairs, which are read one after another.
 
     Attributes:
         files: Files of each corpus.

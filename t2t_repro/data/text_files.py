@@ -172,7 +172,7 @@ class _Origin:
         return self.conversion(f"iconv -f {encoding} -t UTF-8")
 
     def conversion(self, command: str) -> str:
-        """Return a shell command that converts the text with the given one."""
+        """Return a shell command that pipes the text through the given command."""
         zipped = _is_gzip(self.path)
         if self.piped_from:
             unzip = "gunzip | " if zipped else ""

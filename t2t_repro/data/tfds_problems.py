@@ -226,7 +226,8 @@ def _restrict_bars() -> Generator[None]:
 
 
 def _download_error(name: str, error: Exception) -> UserError:
-    """Return the error of a download, which is one of `requests` without a network."""
+    """Return the error for a failed download, raised by `requests` without a
+    network."""
     import requests
 
     request = getattr(error, "request", None)

@@ -190,7 +190,7 @@ class Extensions:
 def best_extensions(
     state: BeamState, logits: KerasTensor, options: BeamSearchOptions
 ) -> Extensions:
-    """Return the 2K extensions of the best rank, one for K = 1, or a random one.
+    """Return the 2K extensions of the best ranks (one for K = 1), or a random one.
 
     Args:
         state: State before the step.

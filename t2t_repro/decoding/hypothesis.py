@@ -87,7 +87,7 @@ def rank_by_expected_similarity(
 def with_consensus(
     hypotheses: Sequence[Hypothesis], scale: float, consensus: Consensus
 ) -> list[Hypothesis]:
-    """Replace the text of the first hypothesis by what all of them agree on.
+    """Replace the text of the first hypothesis by the consensus of all of them.
 
     Args:
         hypotheses: Different outputs for one sentence.

@@ -134,7 +134,7 @@ def search_translations(
 
 
 def members(model: keras.Model) -> list[keras.Model]:
-    """Return the models whose probabilities a model averages, or the model itself."""
+    """Return the members of an ensemble, or the model itself."""
     return getattr(model, "members", [model])
 
 

@@ -1,4 +1,4 @@
-"""The features, and what each of them adds to the core.
+"""The features, and their contributions to the core.
 
 A feature is a folder here that holds all of its code: library, commands and flags. The
 core never imports a feature directly; it looks it up in this table. A folder and its

@@ -152,7 +152,7 @@ class LayerStructure:
 
 
 def build_dense(layer: keras.layers.Dense, width: int, units: int) -> None:
-    """Make the weights of a layer whose widths may be unknown until now."""
+    """Build a layer whose widths were unknown when it was made."""
     layer.units = units
     layer.build((None, None, width))
 

@@ -195,7 +195,7 @@ class CountedPositions(keras.layers.Layer):
         self._changes[list(self.minus)] = -1
 
     def changes(self, ids: KerasTensor) -> KerasTensor:
-        """Return by how much each token changes the number.
+        """Return the change of the number by each token.
 
         Args:
             ids: Token ids, int32 `[...]`.

@@ -132,7 +132,7 @@ class CachedDecoding:
         changes: KerasTensor,
         append: bool,
     ) -> KerasTensor:
-        """Return the changes of the numbers with those of one more position."""
+        """Add the changes of the numbers at one more position to the earlier ones."""
         new = ops.stack([counted.changes(ids) for counted in self.target_counted], 1)
         if append:
             return ops.concatenate([changes, new], axis=2)

@@ -60,7 +60,7 @@ def choose_xla(config: TrainingConfig, strategy: tf.distribute.Strategy) -> str:
 def choose_xla_of_new_run(
     settings: TrainSettings, hparams: HParams, strategy: tf.distribute.Strategy
 ) -> str:
-    """Return the `xla` of a new run: instead of "auto", one of the other values.
+    """Return the `xla` of a new run, with "auto" replaced by another value.
 
     The choice depends on counts, not on clocks, so that it is the same in every try.
 
@@ -178,7 +178,7 @@ def memory_advice(
     available: int | None,
     micro_batches: int = 1,
 ) -> str:
-    """Return how to make the largest batch smaller.
+    """Return advice on how to make the largest batch smaller.
 
     Args:
         hparams: Hparams of the model.

@@ -185,7 +185,7 @@ def resumed_settings(
 
 
 def merge_overrides(recorded: str, given: str) -> str:
-    """Return the recorded overrides together with the given ones, which win."""
+    """Merge the recorded overrides with the given ones, which take precedence."""
     names = {piece.partition("=")[0].strip() for piece in given.split(",")}
     kept = [
         piece for piece in recorded.split(",") if piece.partition("=")[0] not in names
@@ -207,7 +207,7 @@ def recorded_data_dir(run: Run, output_dir: str | Path) -> Path:
 
 
 def check_resumed_run(run: Run, config: TrainingConfig) -> None:
-    """Refuse to resume a run with other settings than it began with.
+    """Refuse to resume a run with settings other than its own.
 
     Args:
         run: The run to resume.

@@ -177,7 +177,7 @@ class Run:
         )
 
     def check_resumable(self, other: Run, output_dir: str | Path) -> None:
-        """Refuse to resume a run with other settings than it began with.
+        """Refuse to resume a run with settings other than its own.
 
         Args:
             other: Description of the requested training.
@@ -218,7 +218,7 @@ class Run:
 
     @property
     def bleu_tokenizer(self) -> str:
-        """SacreBLEU's tokenizer of its scores; "auto" if nothing chose one."""
+        """SacreBLEU's tokenizer of its scores; "auto" if none was chosen."""
         return self.training.get("bleu_tokenizer", AUTO_TOKENIZER)
 
     def load_tokenizers(self, output_dir: str | Path) -> tuple[Tokenizer, Tokenizer]:

@@ -90,7 +90,7 @@ class WarmStart:
         value: np.ndarray,
         tokenizers: tuple[Tokenizer, Tokenizer],
     ) -> None:
-        """Take the rows of the pieces that the vocabularies here and there have."""
+        """Take the rows of the pieces that both vocabularies have."""
         width, width_there = variable.shape[1], value.shape[1]
         if width_there != width:
             self.left[path] = f"width {width_there} there and {width} here"

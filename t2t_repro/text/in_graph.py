@@ -15,7 +15,7 @@ class InGraphTokenizer(tf.Module, abc.ABC):
     """A tokenizer inside the graph; its ids and texts are the same as in Python."""
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Return the ids of texts, without an end of sentence; none of a blank one.
+        """Return the ids of texts, without an end of sentence; a blank text has none.
 
         Args:
             texts: UTF-8 strings `[batch]`. Bytes that are not UTF-8 are read as U+FFFD,

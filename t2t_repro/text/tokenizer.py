@@ -45,7 +45,8 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, without an end of sentence; none of a blank one."""
+        """Return the ids of a text, without an end of sentence; a blank text has
+        none."""
 
     @abc.abstractmethod
     def decode(self, ids: Sequence[int]) -> str:

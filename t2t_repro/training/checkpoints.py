@@ -48,7 +48,7 @@ _READ_ERRORS = (tf.errors.OpError, ValueError, IndexError, RuntimeError)
 
 
 class DamagedCheckpointError(UserError):
-    """The files of a checkpoint cannot be read.
+    """Error raised when the files of a checkpoint cannot be read.
 
     Attributes:
         reason: What is wrong with it, as the end of a sentence.

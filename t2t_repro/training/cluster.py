@@ -63,7 +63,7 @@ def find_cluster(
 def _check_task(
     jobs: dict[str, list[str]], task_type: str | None, index: int | None
 ) -> None:
-    """Refuse a cluster that has other jobs than workers, or not this process.
+    """Refuse a cluster with jobs other than workers, or without this process.
 
     Raises:
         UserError: If there are other jobs, or no task of this type and index.
@@ -242,7 +242,7 @@ STEPS_BETWEEN_AGREEMENTS = 10
 
 
 class LostWorkerError(UserError):
-    """Another worker has stopped, so this one cannot go on."""
+    """Error raised when another worker has stopped."""
 
     exit_code = 75  # EX_TEMPFAIL of sysexits.h: start the same command again
 

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class Evaluations:
-    """Evaluations of a training run: when they are due, and what follows from them.
+    """Evaluations of a training run: their schedule and their consequences.
 
     Args:
         model: The model in training.

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class DivergedError(UserError):
-    """Training has diverged.
+    """Error raised when training has diverged.
 
     Args:
         symptom: The value that is not finite, as a sentence without its full stop.
@@ -212,7 +212,7 @@ class Recovery:
         return f"skipped the update: {self.guard.reason(loss, norm)}"
 
     def symptom(self) -> str | None:
-        """Return that too many updates were skipped in a row, or None."""
+        """Return the symptom of too many updates skipped in a row, or None."""
         in_row = int(self.guard.in_row.numpy())
         if in_row < self._settings.max_skipped_updates:
             return None

@@ -1,4 +1,4 @@
-"""Read the batches of a training run, and notice the first ones of their shapes."""
+"""Read the batches of a training run, and record the first ones of each shape."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _limits(plan: BatchPlan) -> str:
 
 
 class OutOfMemoryError(UserError):
-    """The largest batch does not fit into the memory of the device."""
+    """Error raised when the largest batch does not fit into the memory of a device."""
 
 
 def largest_shape(plan: BatchPlan) -> tuple[int, int]:

@@ -108,7 +108,7 @@ def attention_of(
 
 
 def _as_batch(ids: Sequence[int]) -> tf.Tensor:
-    """Return a batch of one, of at least two positions.
+    """Return a batch of one row of at least two positions.
 
     Keras warns of a softmax over a single key, which an empty translation has.
     """

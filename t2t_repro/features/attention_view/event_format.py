@@ -27,7 +27,7 @@ BRANCHES_TAG = f"{PLUGIN_NAME}/branches"
 
 
 class DamagedError(ValueError):
-    """The bytes of a tensor are not what this package writes."""
+    """Error raised when the bytes of a tensor are not what this package writes."""
 
 
 def sentence_tag(sentence_id: str) -> str:

@@ -174,7 +174,7 @@ def _serve_file(
 
 
 class ReadError(Exception):
-    """There is nothing to read, or it is damaged.
+    """Error raised when data is missing or damaged.
 
     Args:
         message: One sentence for the page.

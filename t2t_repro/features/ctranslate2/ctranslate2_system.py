@@ -90,7 +90,7 @@ class ExportDescription:
     format: int = FORMAT
 
     def save(self, folder: str | Path) -> None:
-        """Write the file into the folder of the export, whose other files are there."""
+        """Write the file into the folder of the export, after all its other files."""
         files = {path.name: identity(path) for path in sorted(Path(folder).iterdir())}
         text = description_text(dataclasses.asdict(self) | {"files": files})
         atomic_write(Path(folder) / DESCRIPTION_FILE, text)

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 class MemberError(UserError):
-    """Members of an ensemble failed.
+    """Error raised when members of an ensemble failed.
 
     Args:
         message: The message.

@@ -330,7 +330,7 @@ def _check_countable(settings: TrainSettings, hparams: HParams) -> None:
 def _vocabularies(
     problem: Problem, preparation: PrepareSettings, manifest: Manifest | None
 ) -> tuple[tuple[int, int], bool]:
-    """Return the sizes of both vocabularies, and whether they are one."""
+    """Return the sizes of both vocabularies, and whether they are the same one."""
     if manifest is not None:
         names, sizes = manifest.tokenizers, manifest.vocab_sizes
         pair = (sizes["inputs"], sizes["targets"])

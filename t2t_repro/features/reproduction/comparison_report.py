@@ -250,7 +250,7 @@ def _own_blocks(table: Table, lines: Sequence[Line]) -> list[Block]:
 
 
 def _scope(table: Table, lines: Sequence[Line]) -> str:
-    """Say which of our scores cannot be compared with the published ones."""
+    """Return a note on the scores that cannot be compared with the published ones."""
     scales = dict.fromkeys(line.measured.scale for line in lines if line.measured)
     reduced = [scale for scale in scales if scale != "paper"]
     if not reduced:

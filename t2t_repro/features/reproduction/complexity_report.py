@@ -1,4 +1,4 @@
-"""Table 1: the paper's orders beside this machine's measurements, and their plot."""
+"""Table 1: the paper's orders, and this machine's measurements with their plot."""
 
 from __future__ import annotations
 

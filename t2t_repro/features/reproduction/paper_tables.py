@@ -112,7 +112,7 @@ class Table:
 
 
 def _table(name: str, title: str, columns: Sequence[str], **values: Any) -> Table:
-    """Return a table of the file; `every_row` holds what rows do not repeat."""
+    """Return a table of the file; `every_row` holds the defaults of its rows."""
     every_row = values.pop("every_row", {})
     rows = [_row(columns, **(every_row | row)) for row in values.pop("rows")]
     return Table(name, title, columns, rows, **values)

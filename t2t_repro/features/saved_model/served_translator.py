@@ -219,7 +219,7 @@ class ServedTranslator(tf.Module):
 
     @tf.function(input_signature=PAIRS)
     def score(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Return how probable given translations are; see `ScoredPairs.score`."""
+        """Return log-probabilities of given translations; see `ScoredPairs.score`."""
         return self._pairs.score(inputs, targets)
 
     def _hypotheses(

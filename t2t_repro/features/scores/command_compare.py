@@ -109,7 +109,7 @@ def _notes(found: Sequence[Comparison], baseline: str) -> list[str]:
 
 
 def _warn_of_several(found: Sequence[Comparison]) -> list[str]:
-    """Warn of several comparisons, of which one may be significant by chance."""
+    """Warn if one of several comparisons may be significant by chance."""
     count = len(_systems(found)) - 1
     if count < 2:
         return []

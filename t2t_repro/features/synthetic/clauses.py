@@ -296,7 +296,7 @@ def _draw_attached(
     determiners: Sequence[phrases.Determiner],
     attach: Attach,
 ) -> NounPhrase:
-    """Draw a noun phrase with what may follow its noun."""
+    """Draw a noun phrase, and attach what follows its noun."""
     modified = 0.0 if attach is bare else 0.1
     return attach(phrases.noun_phrase(draw, traits, case, determiners, modified))
 

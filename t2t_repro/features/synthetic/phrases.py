@@ -48,7 +48,7 @@ class Form(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Determiner:
-    """A determiner in both languages, and what it implies.
+    """A determiner in both languages, with its grammatical properties.
 
     Attributes:
         tree: The English leaf, or "".

@@ -89,7 +89,7 @@ def draw_sentence(draw: Draw) -> SyntheticSentence:
 
 
 def _reference(tokens: list[str], antecedent: int | None) -> Reference | None:
-    """Find "it", of which a sentence has one at most; "they" may be anyone."""
+    """Find "it", which occurs at most once; "they" may refer to anyone."""
     if antecedent is None or "it" not in tokens:
         return None
     words = word_of_each_token(tokens)

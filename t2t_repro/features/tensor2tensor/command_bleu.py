@@ -221,7 +221,7 @@ def _tasks(given: Mapping[str, str], folder: Path) -> Iterator[tuple[str, Path]]
 
 
 def _decoding(given: Mapping[str, str], checkpoint: str, target: Path) -> Translation:
-    """Return the `t2t decode` of one checkpoint."""
+    """Return the `t2t decode` command for one checkpoint."""
     flags = {
         "output_dir": given["model_dir"],
         "checkpoint_path": checkpoint,

@@ -1,4 +1,4 @@
-"""A command line of `t2t`, and what tensor2tensor's settings become in it."""
+"""Command lines of `t2t` from the settings of tensor2tensor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_A_RUN = ("decode", "evaluate", "score", "export", "average")
 
 @dataclass
 class Translation:
-    """A command line of `t2t`, and what became of flags that are not part of it.
+    """A command line of `t2t`, and answers about the flags that it leaves out.
 
     Attributes:
         command: Name of the `t2t` command, with positional arguments.
@@ -214,7 +214,7 @@ def describe_search(result: Translation, given: Mapping[str, str]) -> None:
 
 
 def _name_run(result: Translation, given: Mapping[str, str]) -> None:
-    """Find the run beside the checkpoint if only that is given."""
+    """Add the run that holds the checkpoint if only the checkpoint is given."""
     checkpoint = given.get("checkpoint_path")
     if checkpoint and "output_dir" not in result.flags:
         result.flags["output_dir"] = str(Path(checkpoint).parent)
@@ -244,7 +244,7 @@ def add_settings(result: Translation, given: Mapping[str, str]) -> dict[str, str
 def _name_files(
     result: Translation, given: Mapping[str, str], settings: Mapping[str, str]
 ) -> None:
-    """Name the input and, as tensor2tensor does, the output."""
+    """Name the output as tensor2tensor does; without an input, name no files."""
     source = given.get("decode_from_file")
     if not source or given.get("decode_interactive") == "true":
         for name in ("decode_from_file", "decode_to_file"):
@@ -280,7 +280,7 @@ _SEVERAL = ("*", ",", "-")
 
 
 def name_problem(result: Translation, given: Mapping[str, str]) -> None:
-    """Name the problem as it is called here, or the nearest one.
+    """Add the problem under its name here, or the nearest one.
 
     Raises:
         UsageError: If no problem here has the same text.
@@ -335,7 +335,7 @@ def describe_training(result: Translation, given: Mapping[str, str]) -> None:
 
 
 def _name_set(result: Translation, name: str) -> Mapping[str, str]:
-    """Name a set as it is called here, and return the hparams that differ from it."""
+    """Add a set under its name here, and return the hparams that differ from it."""
     if not name:
         return {}
     old = SETS.get(name)
@@ -360,7 +360,7 @@ _SOURCES, _TARGETS = ".inputs", ".targets"
 
 
 def describe_scoring(result: Translation, given: Mapping[str, str]) -> None:
-    """Name the files of both sides, and say how the scores differ."""
+    """Add the files of both sides, and a note on how the scores differ."""
     scores = given.get("decode_to_file", "")
     beside = given["score_file"] if scores in ("", STANDARD_STREAM) else scores
     result.flags["source"] = beside + _SOURCES

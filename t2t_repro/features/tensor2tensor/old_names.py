@@ -1,4 +1,4 @@
-"""tensor2tensor's problems, sets and hparams, and what they are called here.
+"""tensor2tensor's problems, sets and hparams, and their names here.
 
 `data/names.toml` has the names.
 """

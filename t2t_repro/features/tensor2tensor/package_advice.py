@@ -1,4 +1,4 @@
-"""Say what to write instead of tensor2tensor's names in a user's package."""
+"""Advice on the names of tensor2tensor in a user's package."""
 
 from __future__ import annotations
 
