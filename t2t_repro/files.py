@@ -32,7 +32,7 @@ except ImportError:  # Windows: folders are not locked there.
 
 INCOMPLETE = ".incomplete"
 _REPLACED = ".replaced"
-# What to do if there is no space for a file, by the system's message
+# Next step if there is no space for a file, by the system's message
 _NO_SPACE = {
     os.strerror(errno.ENOSPC): "free space",
     os.strerror(errno.EDQUOT): "free space",
@@ -190,7 +190,7 @@ def full_disk_as_user_error(
 
     Args:
         folder: Folder that the block writes to, for the message.
-        advice: What to do next, or a function that returns it. Its first word follows
+        advice: Next step, or a function that returns it. Its first word follows
             "free space, ".
 
     Raises:

@@ -51,7 +51,7 @@ def status(text: str) -> Generator[None]:
     """Show the current work on one line of a terminal until it is done.
 
     Args:
-        text: Such as "importing TensorFlow".
+        text: The work, such as "importing TensorFlow".
     """
     if not sys.stderr.isatty():
         yield
@@ -209,7 +209,7 @@ class Progress(contextlib.AbstractContextManager):
         logged at the end.
 
         Args:
-            text: Such as "compiling shape 3 of 6".
+            text: The work, such as "compiling shape 3 of 6".
         """
         start = time.monotonic()
         if self._bar is not None:

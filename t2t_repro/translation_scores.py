@@ -199,7 +199,7 @@ class TranslationScores(Scores):
 
     Attributes:
         bleu: Cased BLEU; its signature names the tokenizer.
-        bleu_lowercase: The same on lower-cased text.
+        bleu_lowercase: BLEU of lower-cased text.
         chrf: chrF2.
         length_ratio: Tokens of the translations, by BLEU's tokenizer, divided by tokens
             of the references; of several, the one that is nearest in length counts.

@@ -264,7 +264,7 @@ def _read_files(
     return (sources, streams[0]), streams[1:]
 
 
-# Flags that name a run, or say what it translates.
+# Flags that name a run or its input.
 _OF_A_RUN = (
     "output_dir",
     "checkpoint_path",

@@ -12,7 +12,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.typed_settings import TypedSettings
 
 VALUES = "NAME=VALUE,..."
-# Flag of a text -> what the help shows for the text; otherwise NAME.
+# Flag of a text -> placeholder in the help; otherwise NAME.
 METAVARS = {
     "decode_hparams": VALUES,
     "hparams": VALUES,
@@ -93,7 +93,7 @@ def add_setting_flag(
         settings: Class of the setting.
         name: Name of the setting and of the flag.
         remark: End of the help; by default the setting's default.
-        metavar: What the help shows for a number.
+        metavar: Placeholder for a number in the help.
     """
     about = settings.about(name)
     if remark is None:
@@ -116,7 +116,7 @@ def add_bleu_tokenizer_flag(parser: FlagContainer, default: str) -> None:
 
     Args:
         parser: Parser or group.
-        default: What the command does without the flag.
+        default: Behaviour of the command without the flag.
     """
     parser.add_argument(
         "--bleu_tokenizer",

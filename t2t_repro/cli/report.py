@@ -77,7 +77,7 @@ def show_report(args: argparse.Namespace, scored: Scored) -> None:
 
     Args:
         args: Flags of the command.
-        scored: What was scored.
+        scored: The scored translations.
 
     Raises:
         UserError: If a report cannot be made.

@@ -137,7 +137,7 @@ def missing_data_folder(folder: str | Path, origin: str = "") -> UserError:
 
     Args:
         folder: The folder.
-        origin: Who named it, with commas around it, or nothing.
+        origin: Phrase on who named it, with commas around it, or "".
     """
     return UserError(
         f"the data folder {folder}{origin} does not exist: give its new place as "

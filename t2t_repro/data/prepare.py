@@ -57,7 +57,7 @@ def prepare(
         problem: The problem. A `_rev` problem shares the files of its base.
         data_dir: Folder to write to.
         tmp_dir: Folder for downloads, or None for the source's own default.
-        settings: How to prepare the text; by default the problem's own settings.
+        settings: Settings of the preparation; by default the problem's own.
         num_workers: Number of processes that encode a long text. The data does not
             depend on it.
         show_progress: Whether to draw progress bars if standard error is a terminal.

@@ -226,8 +226,7 @@ def _restrict_bars() -> Generator[None]:
 
 
 def _download_error(name: str, error: Exception) -> UserError:
-    """Return the error for a failed download, raised by `requests` without a
-    network."""
+    """Return the error for a failed download; without a network, `requests` failed."""
     import requests
 
     request = getattr(error, "request", None)

@@ -91,7 +91,7 @@ class Transformer(CachedDecoding, keras.Model):
         symbol_dropout: Probability with which the embedding of a source or target token
             is the zero vector in training (tensor2tensor `symbol_dropout`). Differs
             from tensor2tensor: dropped source tokens are not masked as padding is.
-        counters: What positions are counted in besides tokens; see
+        counters: Counters of words and open brackets; see
             `layers.CountedPositions`. A source token has the number after it, minus
             one; a target position has the number before it.
         **kwargs: Options of the layers of both stacks; see `layers.EncoderLayer`.

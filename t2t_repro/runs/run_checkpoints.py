@@ -90,7 +90,7 @@ def check_fits(
     try:
         stored = parameters_of_checkpoint(checkpoint)
     except DamagedCheckpointError:
-        return  # `restore` says what to do, or an older checkpoint is read
+        return  # `restore` reports it, or an older checkpoint is read
     if described > _TOLERANCE * stored:
         resolved = hparams.resolved()
         raise UserError(

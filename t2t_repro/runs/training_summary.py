@@ -132,7 +132,7 @@ class SideCosts:
         own: Under the model of the same side of the training text.
         other: Under the model of the other side.
         unseen: Of unseen training text of the same side, under the first model.
-        other_unseen: The same of the other side.
+        other_unseen: The same for the other side.
     """
 
     own: float

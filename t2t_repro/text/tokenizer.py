@@ -45,8 +45,7 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, without an end of sentence; a blank text has
-        none."""
+        """Return the ids of a text without an end of sentence, [] for a blank text."""
 
     @abc.abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
@@ -97,7 +96,7 @@ class Tokenizer(abc.ABC):
 
         Args:
             texts: The texts.
-            strength: How far the segmentations differ from the usual ones; its meaning
+            strength: Degree of difference from the usual segmentations; its meaning
                 depends on the kind of the tokenizer.
             seed: Any text. The same texts, strength and seed give the same ids in any
                 process.

@@ -51,7 +51,7 @@ class DamagedCheckpointError(UserError):
     """Error raised when the files of a checkpoint cannot be read.
 
     Attributes:
-        reason: What is wrong with it, as the end of a sentence.
+        reason: The damage, as the end of a sentence.
     """
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
@@ -153,7 +153,7 @@ def restore(
     Args:
         variables: The variables to assign.
         path: Path of the checkpoint, without `.index`.
-        advice: What the user can do if it fails, as a sentence.
+        advice: Advice to the user if it fails, as a sentence.
         optional: Parts that may be missing in the checkpoint; their variables keep
             their values.
 
@@ -201,7 +201,7 @@ def read_values(path: str, part: str) -> dict[str, np.ndarray]:
 
     Args:
         path: Path of the checkpoint, without `.index`.
-        part: Such as "model".
+        part: Name of the part, such as "model".
 
     Raises:
         DamagedCheckpointError: If the files cannot be read.

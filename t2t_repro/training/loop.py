@@ -179,7 +179,7 @@ class Trainer:
             self._train_on(self._remaining_batches(), progress)
 
     def _go_back(self, error: DivergedError) -> None:
-        """Return to the last good checkpoint, or raise the error if that is vain."""
+        """Return to the last good checkpoint, or raise the error."""
         if self.recovery is None:
             raise error
         with self.workers.chief_first():

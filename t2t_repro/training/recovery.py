@@ -31,7 +31,7 @@ class DivergedError(UserError):
         step: Number of completed updates.
         checkpoint: Path of the newest checkpoint of the run, whose weights are finite;
             None if the run diverged before its first checkpoint.
-        rollbacks: Number of times that training went back to a checkpoint in vain.
+        rollbacks: Number of returns to a checkpoint that did not help.
 
     Attributes:
         symptom: See above.
@@ -60,7 +60,7 @@ class DivergedError(UserError):
         )
 
     def after(self, rollbacks: int) -> DivergedError:
-        """Return the same error after going back to a checkpoint in vain."""
+        """Return the same error after returns to a checkpoint that did not help."""
         return DivergedError(self.symptom, self.step, self.checkpoint, rollbacks)
 
 

@@ -72,7 +72,7 @@ def make_evaluators(training: TrainingContext) -> list[Evaluator]:
         training: The training run.
     """
     model, hparams = training.model, training.hparams
-    # Only models of this class say what their attention layers are.
+    # Only the attention layers of this class of models are known.
     if not isinstance(model, Transformer):
         return []
     evaluators = []

@@ -56,7 +56,7 @@ class Figure:
 
     Attributes:
         drawing: Its lines, boxes and words.
-        description: What it shows: kind of attention, layer, heads and word.
+        description: Kind of attention, layer, heads and word.
     """
 
     drawing: Drawing

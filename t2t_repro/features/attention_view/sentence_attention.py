@@ -58,7 +58,7 @@ def check_number(kind: str, received: int | None, count: int) -> None:
     Args:
         kind: "layer" or "head".
         received: Its number, counted from 1.
-        count: How many there are.
+        count: Number of layers or heads.
 
     Raises:
         UserError: If the number is None, or not from 1 to `count`.

@@ -73,7 +73,7 @@ def plan_batches(
     Args:
         hparams: The complete hparams.
         vocab_size: Size of the target vocabulary.
-        size: How replicas and micro-batches share the tokens of an update.
+        size: Size of an update.
         counts: Counts of the training split; None = the data is not prepared.
     """
     shapes = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)

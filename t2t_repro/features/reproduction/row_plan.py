@@ -69,7 +69,7 @@ class Plan:
     Attributes:
         scale: "small", "long" or "paper".
         seed: Random seed of weights, dropout, data order and random branch weights.
-        recipe: How to train and score.
+        recipe: Recipe of the training and the scores.
         rows: Rows to score.
     """
 

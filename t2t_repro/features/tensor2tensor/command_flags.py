@@ -38,7 +38,7 @@ class Flag:
             a value outside `harmless` ends the command, because it asks for a result
             that the `t2t` command would not produce.
         to: Names of the flags of a `t2t` command that receive the value.
-        answer: What replaces the flag, or why nothing has to.
+        answer: Replacement of the flag, or the reason why it needs none.
         boolean: Whether the flag needs no value.
         path: Whether the value is a path, in which "~" is the home folder.
         harmless: Values of a refused flag that ask for nothing.

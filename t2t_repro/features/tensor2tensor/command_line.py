@@ -82,7 +82,7 @@ class Translation:
         Args:
             name: Name of the flag.
             value: Value of the flag.
-            answer: What replaces it, if something does.
+            answer: Its replacement, if any.
         """
         remembered = name in OF_THE_RUN and self.command in _OF_A_RUN
         unused = answer or f"not needed: `t2t {self.command}` does not use it"

@@ -19,7 +19,7 @@ class OldProblem:
     Attributes:
         name: Registered problem; empty if none has the same text.
         vocab_size: Number of subwords; None for the problem's own.
-        answer: How the text differs, or the nearest problem.
+        answer: Difference of the text, or the nearest problem.
     """
 
     name: str = ""
@@ -47,7 +47,7 @@ class OldHParam:
     """An hparam of tensor2tensor that does not exist here.
 
     Attributes:
-        answer: What replaces it, or why nothing has to.
+        answer: Its replacement, or the reason why it needs none.
         harmless: Values that ask for nothing; None if that is true of all values.
             Other values end the command.
         renamed: Name of the hparam that replaces it.
