@@ -35,8 +35,8 @@ OPTIONS = {
 MAX_LENGTH = 6
 # One of each computation; the other cases put the same parts elsewhere.
 BRANCHED = (
-    "around, top 2 by softmax",
-    "inside, unit gain",
+    "around",
+    "inside, unit gain, top 2 by softmax",
     "per_branch",
     "shared",
     "inside, one network",
