@@ -417,7 +417,7 @@ def check_new_folder(export_dir: str | Path) -> None:
 
 # The largest description is the manifest of prepared data, below a megabyte.
 MAX_BYTES = 32 * 2**20
-_MAX_DIGITS = 20  # of any 64-bit number
+_MAX_DIGITS = 20  # digits of a 64-bit number
 
 _Description = TypeVar("_Description")
 

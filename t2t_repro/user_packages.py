@@ -25,7 +25,7 @@ from t2t_repro.files import atomic_write, description_text, load_description
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
-_KEPT = 1000  # packages; the oldest ones are forgotten
+_KEPT = 1000  # number of packages; older ones are forgotten
 _OTHERS_WRITE = stat.S_IWOTH
 
 # Folders of the imported packages, each with a separator at its end.

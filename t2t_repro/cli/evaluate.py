@@ -329,7 +329,7 @@ def score_hypothesis(args: argparse.Namespace) -> int:
 
 
 def _read_aligned(name: str, hypothesis: str, num_lines: int) -> list[str]:
-    """Read the lines of a file that must have as many as the hypotheses."""
+    """Read a file that must have one line per hypothesis."""
     lines = read_input(name)
     if len(lines) != num_lines:
         raise UserError(

@@ -80,7 +80,7 @@ def import_tensorflow_silently() -> None:
 
 
 def _check_address_space(least: float) -> None:
-    """Refuse a limit of memory (`ulimit -v`) in which TensorFlow ends the process.
+    """Refuse a memory limit (`ulimit -v`) at which TensorFlow ends the process.
 
     Raises:
         UserError: If the limit is lower than `least` bytes.

@@ -270,7 +270,7 @@ def _escape_unencodable() -> None:
 
 def _discard_stdout() -> None:
     """Keep Python from writing at exit what standard output did not take."""
-    with suppress(OSError):  # in Python, standard output may be no file
+    with suppress(OSError):  # from Python, standard output may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -30,8 +30,8 @@ from t2t_repro.translation_scores import DEFAULT_TOKENIZER
 if TYPE_CHECKING:
     from t2t_repro.runs import TranslatingSystem
 
-_DIGITS = 9  # after the point
-_ROUNDING_ERROR = 1e-14  # of sums of floats, such as 100.00000000000004
+_DIGITS = 9  # digits after the decimal point
+_ROUNDING_ERROR = 1e-14  # sums of floats, such as 100.00000000000004
 _LABELS = {"bleu": "BLEU", "bleu_lowercase": "BLEU, lower-cased", "chrf": "chrF2"}
 _ALWAYS_SHOWN = ("beam_size", "alpha")  # settings of the search
 

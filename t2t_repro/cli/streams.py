@@ -372,7 +372,7 @@ class TypedLines:
         """Yield one line at a time, whatever the size; see `LiveLines.chunks`."""
         del size
         with contextlib.suppress(ImportError):
-            import readline  # from here on, `input` has editing and a history
+            import readline  # gives `input` editing and a history
 
             # A paste of several lines is several sentences.
             readline.parse_and_bind("set enable-bracketed-paste off")

@@ -81,7 +81,7 @@ class PairEncoder:
 
     Attributes:
         tokenizers: Tokenizers of the inputs and of the targets.
-        sampling: Settings by which to sample the subwords of every copy; None = all
+        sampling: Settings of the sampling of every copy's subwords; None = all
             copies have the usual subwords.
     """
 

@@ -158,7 +158,7 @@ class _Origin:
 
     Attributes:
         path: Path of the file that is read.
-        piped_from: Name of the stream of which the file is a copy, or None.
+        piped_from: Name of the stream that was copied to the file, or None.
     """
 
     path: Path

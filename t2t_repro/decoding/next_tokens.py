@@ -290,7 +290,7 @@ def _block_size(columns: int) -> int:
     return min(divisors, key=lambda size: abs(math.log(size / BLOCK_SIZE)))
 
 
-ALL_TOKENS = -1  # of `top_k`, as in tensor2tensor
+ALL_TOKENS = -1  # value of `top_k`, as in tensor2tensor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -183,7 +183,7 @@ def check_prefix_lengths(pieces: Sequence[Piece], extra_length: int) -> None:
 
     Args:
         pieces: Pieces with prefixes.
-        extra_length: Tokens by which a translation may be longer than its source.
+        extra_length: Extra tokens that a translation may have over its source.
 
     Raises:
         UserError: If a prefix is too long.

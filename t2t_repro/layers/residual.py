@@ -200,7 +200,7 @@ class ResidualConnection(Sublayer):
         )
 
     def build(self, input_shape: Any = None) -> None:
-        if not self.normalization.built:  # by `prepare`
+        if not self.normalization.built:  # `prepare` builds it under pre-norm
             self.normalization.build((None, None, self.width(input_shape)))
 
     def prepare(self, x: KerasTensor) -> KerasTensor:

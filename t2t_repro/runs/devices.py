@@ -157,7 +157,7 @@ def check_memory(config: TrainingConfig, trainer: Trainer, data: PreparedData) -
             ),
         )
     _, length = largest_shape(trainer.batches.data.plan)
-    trainer.first_updates.add(length)  # it is compiled now
+    trainer.first_updates.add(length)  # the trial compiled it
 
 
 def device_memory() -> int | None:

@@ -80,7 +80,7 @@ def check_fits(
         parameters_of_checkpoint,
     )
 
-    if run.model != "transformer":  # the parameters of others are not known
+    if run.model != "transformer":  # only its parameters can be counted
         return
     hparams = run.hparams
     source, target = tokenizers

@@ -36,7 +36,7 @@ from t2t_repro.settings.typed_settings import TypedSettings, setting
 MAX_LAYERS = 1000
 MAX_WIDTH = 1_000_000
 MAX_LENGTH = 1_000_000
-MAX_TOKENS = 2**31 - 1  # of a batch: its shapes are int32
+MAX_TOKENS = 2**31 - 1  # tokens of a batch, whose shapes are int32
 
 # Ranges of several hparams
 _UNITS = {"unit": "units", "at_least": 1, "at_most": MAX_WIDTH}

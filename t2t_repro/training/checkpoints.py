@@ -217,7 +217,7 @@ def read_values(path: str, part: str) -> dict[str, np.ndarray]:
 
 @contextmanager
 def _reader(path: str, advice: str) -> Generator[tf.train.CheckpointReader]:
-    """Open a checkpoint while the block runs, in which its values are read.
+    """Open a checkpoint, and report errors of reading it in the block.
 
     Raises:
         DamagedCheckpointError: If the files cannot be read.

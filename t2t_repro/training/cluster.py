@@ -15,8 +15,8 @@ from tensorflow.python.distribute.collective_all_reduce_strategy import (
 from t2t_repro.errors import UserError
 
 JOBS = ("chief", "worker")
-SLURM_PORT = 8888  # of the first task on a machine; the next one has 8889
-LARGEST_SLURM_NODE = 1024  # tasks
+SLURM_PORT = 8888  # port of the first task on a machine; the next has 8889
+LARGEST_SLURM_NODE = 1024  # tasks per machine
 # Errors of TensorFlow's resolvers: the last two if a part of the JSON is of another
 # type than expected.
 _UNREADABLE = (

@@ -154,7 +154,7 @@ class FrozenSchedule(keras.optimizers.schedules.LearningRateSchedule):
 # Halving the scale of the loss further is useless: the gradient itself is not finite.
 # The value is that of fairseq's --min-loss-scale.
 MIN_LOSS_SCALE = 1e-4
-_AVERAGE = "_average"  # the end of a moving average's name
+_AVERAGE = "_average"  # suffix of a moving average's name
 # Paths of the Weighted Transformer's kappa and alpha.
 BRANCH_WEIGHT_PATHS = ".*/(kappa|alpha)"
 

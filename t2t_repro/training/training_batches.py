@@ -264,7 +264,7 @@ def timed_update(
     iterations.numpy()
     start = time.monotonic()
     results = step(batch)
-    float(results["loss"])  # wait for it
+    float(results["loss"])  # wait for the update
     return results, time.monotonic() - start
 
 

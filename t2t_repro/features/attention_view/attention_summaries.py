@@ -360,7 +360,7 @@ def _panel(
     for row, label in enumerate(rows):
         middle = top + row * CELL + CELL // 2
         draw.text((left - 5, middle), label, _INK, font.font, anchor="rm")
-    for column, label in enumerate(columns):  # these read from bottom to top
+    for column, label in enumerate(columns):  # labels read from bottom to top
         text = Image.new("RGB", (max(font.width(label), 1), CELL - 2), _PAPER)
         place = (0, (CELL - 2) // 2)
         ImageDraw.Draw(text).text(place, label, _INK, font.font, anchor="lm")

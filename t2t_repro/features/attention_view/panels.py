@@ -37,11 +37,11 @@ _SMALL = 9.0
 _COLUMN = 17.0  # width of a word
 _LINES = 95.0  # height of the lines
 _MARGIN = 12.0
-_PAD = 4.0  # between a word and the lines
+_PAD = 4.0  # space between a word and the lines
 _STRIP = 6.0  # height of a head's cells between the lines and the words
 _LONGEST = 24  # characters of a word that are shown
 _FAINTEST = 0.01  # smallest weight that is drawn
-_POINTS = 72  # per inch
+_POINTS = 72  # points per inch
 _FIRST_FONT = "DejaVu Sans"  # Matplotlib brings it
 _NO_FONT = "Last Resort"  # has a box for every character
 # The same figure is the same file; an SVG keeps its words, a PDF embeds their font.
@@ -191,7 +191,7 @@ class _Pen:
 
         font = FontProperties(family=self.fonts, size=size)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of missing characters, see `_fonts`
+            warnings.simplefilter("ignore")  # `_fonts` warns of missing characters
             measured = text_to_path.get_text_width_height_descent(text, font, False)
         return measured[0]
 

@@ -31,7 +31,7 @@ from t2t_repro.text.tokenizer import SPECIAL_SYMBOLS, Tokenizer
 
 DOCUMENT_VERSION = 1
 START_TOKEN = "<start>"  # the zero vector that the decoder reads first
-MOST_ATTENDED_ROWS = 32  # of attention over parameters, which has thousands of rows
+MOST_ATTENDED_ROWS = 32  # attention over parameters has thousands of rows
 FIRST_WORDS = 40  # characters of a sentence in a menu
 
 _NAMES_OF_A_MAP = ("kind", "label", "queries", "keys")
@@ -44,8 +44,8 @@ _KINDS = (
 
 Span = tuple[int, int]
 EOS = SPECIAL_SYMBOLS[1]
-EOS_SIGN = "<EOS>"  # how pages and figures write EOS, as the paper's figures do
-_SPACE = "\u2581"  # how SentencePiece writes a space
+EOS_SIGN = "<EOS>"  # EOS on pages and figures, as in the paper's figures
+_SPACE = "\u2581"  # a space in SentencePiece's pieces
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _NO_CHARACTER = range(0xDC80, 0xDD00)  # where "surrogateescape" puts other bytes
 # Characters that could end the script element; U+2028 and U+2029 end a line of script.

@@ -2,7 +2,7 @@
 
 CTranslate2 (https://github.com/OpenNMT/CTranslate2) is a C++ engine for inference. This
 module maps the weights of figure 1 to its `TransformerSpec`; `check_expressible`
-refuses the models for which there is no such mapping.
+refuses models without such a mapping.
 """
 
 from __future__ import annotations

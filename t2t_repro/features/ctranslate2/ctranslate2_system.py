@@ -189,7 +189,7 @@ def checkpoint_digest(checkpoint: str) -> str:
 
 FOLDER = "ctranslate2"
 _LOCK = ".lock"
-_DIGITS = 12  # of a digest, in the name of a folder
+_DIGITS = 12  # digits of a digest in the name of a folder
 
 
 @dataclasses.dataclass(frozen=True)

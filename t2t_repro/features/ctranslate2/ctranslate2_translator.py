@@ -117,7 +117,7 @@ ACCEPTED: dict[str, tuple[tuple[object, ...], str]] = {
         "adds queries and keys instead of multiplying them",
     ),
 }
-# hparams of which CTranslate2 can compute any value
+# hparams whose every value CTranslate2 can compute
 EXPRESSIBLE = frozenset(
     {
         *("hidden_size", "filter_size", "num_heads", "num_hidden_layers"),
@@ -125,7 +125,7 @@ EXPRESSIBLE = frozenset(
         *("attention_value_channels", "pos", "max_length", "layer_preprocess_sequence"),
         *("layer_postprocess_sequence", "norm_epsilon"),
         *("shared_embedding_and_softmax_weights", "activation_dtype"),
-        # without effect on the models that are left
+        # without effect on the remaining models
         *("attention_neighbourhood", "parameter_attention_heads"),
         *("parameter_attention_key_channels", "parameter_attention_value_channels"),
         *("branched_in_decoder", "branch_normalization", "branch_top_k"),

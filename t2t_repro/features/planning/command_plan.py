@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from t2t_repro.features.planning.timing import Timing
 
 
-LARGEST_TABLE = 12  # shapes
+LARGEST_TABLE = 12  # rows, one per shape
 WIDTH = 88
 _UNITS = ("", "k", "M", "G", "T", "P", "E")
 

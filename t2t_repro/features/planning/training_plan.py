@@ -356,7 +356,7 @@ def _largest_memory(
     batches: tuple[PlannedBatch, ...],
     size: UpdateSize,
 ) -> TrainingMemory:
-    """Return the memory of the largest batch, of which each part is computed alone."""
+    """Return the largest memory of any batch, whose micro-batches run one by one."""
     return max(
         (
             training_memory(

@@ -115,7 +115,7 @@ SECONDS_BETWEEN_CHECKPOINTS = 600  # section 6.1
 
 
 def paper_recipe(table: Table, row: Row) -> Recipe:
-    """Return the recipe with which the paper trained and scored a row.
+    """Return the paper's recipe for a row.
 
     Args:
         table: Its table.

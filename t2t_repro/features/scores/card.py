@@ -71,7 +71,7 @@ class ScoreCard:
         faults: Numbers of suspicious sentences.
         length_of: The texts whose lengths are in `by_length`: "source" or "reference".
         by_length: Scores by the length of the sentence.
-        counted_in: The text in which the words were counted for `by_frequency`.
+        counted_in: The text whose words were counted for `by_frequency`.
         by_frequency: Precision and recall by the frequency of the word.
         chrf_histogram: Number of sentences per 10 points of sentence chrF2, from 0.
         best: The best sentences by chrF2.
@@ -193,7 +193,7 @@ def _equal(texts: Sequence[str], others: Sequence[str]) -> int:
     return sum(a.split() == b.split() != [] for a, b in pairs)
 
 
-BINS = 10  # of 10 points of chrF each
+BINS = 10  # ranges of 10 points of chrF
 
 
 @dataclasses.dataclass(frozen=True)

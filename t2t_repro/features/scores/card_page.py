@@ -176,8 +176,8 @@ def _example(example: ScoredSentence, languages: Mapping[str, str | None]) -> st
 _WIDTH, _HEIGHT = 560, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 8, 8, 22, 44
 _FLOOR = _HEIGHT - _BOTTOM
-_GAP = 0.3  # of the room of a group
-_WIDEST = 64  # units of a column
+_GAP = 0.3  # share of the width of a group
+_WIDEST = 64  # largest width of a column, in units
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ from t2t_repro.translation_scores import bleu_metric, chosen_tokenizer
 BOOTSTRAP, RANDOMIZATION = "bootstrap", "approximate_randomization"
 TESTS = (BOOTSTRAP, RANDOMIZATION)
 TRIALS = 10_000  # sacreBLEU's default for approximate randomisation
-_ROUNDING = 1e-9  # of a score; far below any real difference
+_ROUNDING = 1e-9  # rounding error of a score; far below any real difference
 
 
 @dataclasses.dataclass(frozen=True)

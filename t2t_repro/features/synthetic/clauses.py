@@ -255,7 +255,7 @@ def bare(phrase: NounPhrase) -> NounPhrase:
 
 @functools.cache
 def _tenses(verb: Verb, family: Tenses) -> Tenses:
-    """Return the tenses of `family` in which the verb is used."""
+    """Return the tenses of `family` that the verb can have."""
 
     def used(tense: Tense) -> bool:
         if verb.frame is Frame.COPULA:

@@ -217,7 +217,7 @@ def inflected(draw: Draw, noun: Noun, case: Case, chosen: Determiner) -> NounPhr
     elif chosen.german:
         german = determiner(chosen.german, case, gender) + " "
         endings = declension_after(chosen.german)
-    adjective_leaf, following = "", noun.english  # of which only the initial counts
+    adjective_leaf, following = "", noun.english  # only its initial counts
     if draw.chance(0.3):
         adjective = draw.pick(lexicon.adjectives(noun.traits))
         adjective_leaf = f" (JJ {adjective.english})"

@@ -77,7 +77,7 @@ class Translation:
         self.answers.setdefault(answer, []).append(written)
 
     def answer_unused(self, name: str, value: str, answer: str = "") -> None:
-        """Add a flag of which the `t2t` command has no need.
+        """Add a flag that the `t2t` command does not need.
 
         Args:
             name: Name of the flag.

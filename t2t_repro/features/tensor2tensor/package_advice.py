@@ -65,7 +65,7 @@ def _answers_of(path: Path) -> Iterator[tuple[int, str, str]]:
         nodes = [*ast.walk(ast.parse(path.read_bytes()))]
     except (OSError, SyntaxError, ValueError):  # written for Python 2, for example
         return
-    imported: dict[str, str] = {}  # the names in the file, and in tensor2tensor
+    imported: dict[str, str] = {}  # name in the file -> name in tensor2tensor
     found = []
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom) and (names := _names_in(node)):
