@@ -238,9 +238,8 @@ def register_attention(name: str | Callable[..., Any] | None = None) -> Any:
 def register_evaluator(name: str | Callable[..., Any] | None = None) -> Any:
     """Register an evaluator, which runs at every evaluation of a training run.
 
-    Decorates a function of a `runs.evaluators.TrainingContext` that returns a function
-    of the step and the `MetricsLog`, which returns metrics by name. See
-    docs/extending.md.
+    Decorates a function of a `runs.evaluators.TrainingContext`. It returns a function
+    that maps the step and the `MetricsLog` to metrics by name. See docs/extending.md.
     """
     return _decorator(evaluators.add, name)
 
@@ -248,9 +247,9 @@ def register_evaluator(name: str | Callable[..., Any] | None = None) -> Any:
 def register_monitor(name: str | Callable[..., Any] | None = None) -> Any:
     """Register a receiver of the metrics of training runs, such as another logger.
 
-    Decorates a function of a `runs.evaluators.TrainingContext` that returns a function
-    of the split ("train", "eval", ...), the step and the metrics by name. It is called
-    after every line of `metrics.jsonl`. See docs/extending.md.
+    Decorates a function of a `runs.evaluators.TrainingContext`. It returns a function
+    of the split ("train", "eval", ...), the step and the metrics by name, which is
+    called after every line of `metrics.jsonl`. See docs/extending.md.
     """
     return _decorator(monitors.add, name)
 

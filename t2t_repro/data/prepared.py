@@ -201,7 +201,7 @@ def check_given(
     given: Collection[str],
     tmp_dir: str | Path | None,
 ) -> None:
-    """Refuse data that differs from the given settings, models and text.
+    """Refuse data that differs from given settings, models or text.
 
     Args:
         data: The data.
@@ -210,7 +210,7 @@ def check_given(
         tmp_dir: Folder for downloads, or None for the source's own default.
 
     Raises:
-        UserError: If it differs; the message names every difference.
+        UserError: If the data differs; the message names every difference.
     """
     problem = data.problem.base
     if problem.has_text:
@@ -241,7 +241,7 @@ def check_agrees(
         sources: All sources of the requested data.
 
     Raises:
-        UserError: If it differs; the message names every difference.
+        UserError: If the data differs; the message names every difference.
     """
     manifest = data.manifest
     there = {name: PrepareSettings.value_in(manifest.settings, name) for name in names}

@@ -489,8 +489,8 @@ class MultiHeadAttention(Sublayer):
             query_input: `[batch, query_length, hidden_size]`.
             key: Keys from `project_memory`.
             value: Values from `project_memory`.
-            attention_mask: See the class. It is used as it is: neither `causal` nor
-                `attention_neighbourhood` is added.
+            attention_mask: See the class. Neither `causal` nor
+                `attention_neighbourhood` is added to it.
             training: Whether dropout is active.
 
         Returns:

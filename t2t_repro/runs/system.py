@@ -146,8 +146,8 @@ class System(TranslatingSystem):
     ) -> list[PairScore]:
         """Return the log-probability of each target given its source.
 
-        See `PairScorer.score`, which `scorer` has for scores one by one;
-        `decode_hparams` has the `alpha` of the length penalty.
+        See `PairScorer.score`; the `scorer` yields one by one. `decode_hparams` has
+        the `alpha` of the length penalty.
         """
         return list(self.scorer(decode_hparams).score(sources, targets, advance))
 

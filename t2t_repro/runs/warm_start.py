@@ -134,7 +134,7 @@ def warm_start(
         model: The model.
         checkpoint: Path of the checkpoint.
         tokenizers: Tokenizers of the model's inputs and targets.
-        tokenizers_there: Tokenizers of the inputs and targets of the checkpoint's run.
+        tokenizers_there: Tokenizers of the checkpoint's run.
 
     Returns:
         Description of the weights that were taken.

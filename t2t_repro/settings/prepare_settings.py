@@ -12,8 +12,8 @@ from t2t_repro.settings.typed_settings import TypedSettings, setting
 # Manifests keep the names that these settings had when format 2 was introduced.
 _RECORDED_NAMES = {"max_pair_length": "max_length", "shuffle_seed": "seed"}
 
-# Settings that are younger than format 2 of the manifest. It has them only if they
-# differ from their defaults, so that earlier data remains the same.
+# Settings that were added after format 2 of the manifest. They are recorded only if
+# they differ from their defaults, so that earlier data remains valid.
 _RECORDED_IF_GIVEN = ("subword_copies", "subword_sampling")
 
 

@@ -86,12 +86,12 @@ def _slurm_cluster() -> tf.distribute.cluster_resolver.ClusterResolver:
     """Read the workers of a Slurm job step, each with the GPUs that Slurm gave it.
 
     TensorFlow's `SlurmClusterResolver` (2.21) sorts the machines by name, so "node10"
-    comes before "node9", but numbers this worker in Slurm's order. So this function
-    looks the worker up by the name of its machine. The resolver also fails without
-    `nvidia-smi`, and chooses GPUs again; it is not asked to.
+    comes before "node9", but numbers this worker in Slurm's order. This function
+    therefore looks up the worker by the name of its machine. Nor does it let the
+    resolver choose GPUs, which would fail without `nvidia-smi`.
     """
     resolvers = tf.distribute.cluster_resolver
-    # One "GPU" per task, which is not used: they must not be fewer than the tasks.
+    # One unused "GPU" per task: there must be at least as many as tasks.
     found = resolvers.SlurmClusterResolver(
         port_base=SLURM_PORT,
         gpus_per_node=LARGEST_SLURM_NODE,

@@ -116,7 +116,7 @@ class Evaluations:
         return metrics
 
     def should_stop(self, step: int) -> bool:
-        """Return whether training should end, as no recent value was the highest.
+        """Return whether training should end because no recent value was the highest.
 
         The log has the values, so a resumed run decides as one that never stopped. The
         evaluation at the end of a training run that was extended later does not count:
@@ -181,7 +181,7 @@ class BestModels:
         """Keep the model's weights if their score is among the highest.
 
         Of equal scores, the earlier one wins, as for the model "best". So does a higher
-        score of the same step, which training that went back to a checkpoint left.
+        score of the same step, left by training before it went back to a checkpoint.
 
         Args:
             step: Number of completed updates.

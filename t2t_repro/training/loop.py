@@ -280,7 +280,7 @@ class Trainer:
 
     def _finish_update(self, progress: Progress, stopping: bool) -> None:
         complete = self._is_complete()
-        # When stopping, the process that resumes makes the evaluation.
+        # If training stops, the process that resumes it makes the evaluation.
         evaluates = self._evaluation_is_due() and not stopping
         saves = stopping or complete or self._save_is_due()
         if complete or self.step % self.settings.log_step_count_steps == 0:

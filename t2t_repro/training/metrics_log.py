@@ -107,7 +107,7 @@ class MetricsLog:
     def truncate_after(self, step: int) -> None:
         """Drop the lines and the events of updates that a resumed run repeats.
 
-        Events of an evaluation without a line are dropped, too: it is made again.
+        Events of an evaluation without a line are dropped, too, because it is repeated.
 
         Args:
             step: Step of the checkpoint that training resumes from.

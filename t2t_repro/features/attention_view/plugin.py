@@ -56,10 +56,10 @@ KEPT_STEPS = 500
 _STATIC = Path(__file__).parent / "static"
 _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css"}
 _BAD_REQUEST = 400
-# TensorBoard wants a limit here. It has already dropped the steps it does not keep.
+# TensorBoard requires a limit here, after dropping the steps that it does not keep.
 _ALL_STEPS = 1_000_000
 _NOT_FOUND, _UNPROCESSABLE = 404, 422
-# A record that ends early may just be in writing, until the file is this old.
+# Until the file is this old, a record that ends early may still be in writing.
 _SECONDS_OF_WRITING = 10.0
 
 
