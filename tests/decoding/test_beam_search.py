@@ -118,14 +118,6 @@ def test_an_answer_does_not_depend_on_the_rest_of_the_batch(beam_size):
         assert_same(together[sentence][:1], alone[:1])
 
 
-def test_n_best_is_sorted_and_has_no_hypothesis_twice():
-    model = TableModel.random(50, 8, 6, max_length=5)
-    for hypotheses in model.search([5] * 8, BeamSearchOptions(6, 0.6, 6)):
-        scores = [score for score, _ in hypotheses]
-        assert scores == sorted(scores, reverse=True)
-        assert len({tuple(tokens) for _, tokens in hypotheses}) == 6
-
-
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_padding_is_never_generated(beam_size):
     model = TableModel.random(60, 4, 5, max_length=5)
@@ -149,12 +141,3 @@ def test_hypotheses_that_never_end_are_cut_at_their_limit():
         expected = search_with_lists(model, sentence, limit, 0.6, beam_size=2)
         assert_same(found[sentence], expected)
         assert all(len(tokens) == limit for _, tokens in found[sentence])
-
-
-def test_xla_gives_the_same_answers():
-    limits = [4, 2]
-    model = TableModel.random(80, 2, 5, max_length=4)
-    options = BeamSearchOptions(3, 0.6, num_hypotheses=3)
-    compiled = model.search(limits, options, jit_compile=True)
-    for found, expected in zip(compiled, model.search(limits, options), strict=True):
-        assert_same(found, expected)

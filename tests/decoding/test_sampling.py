@@ -58,17 +58,13 @@ CASES = [
 @pytest.mark.parametrize("sampling", CASES, ids=str)
 def test_tokens_have_the_distribution_of_the_settings(sampling):
     p = probabilities(sampling)
-    tokens, _ = draw(sampling)
+    tokens, log_probs = draw(sampling)
+    own = LOGITS - np.log(np.exp(LOGITS).sum())  # whatever the settings
+    np.testing.assert_allclose(log_probs, own[tokens], atol=1e-5)
     counts = np.bincount(tokens, minlength=len(LOGITS))
     assert not counts[p == 0].any()
     degrees = int((p > 0).sum()) - 1
     assert degrees == 0 or chi_square(counts, p) < CRITICAL[degrees]
-
-
-def test_the_cases_differ():
-    # `top_k` 100 keeps all tokens, and `top_p` 0.01 only the first.
-    distributions = {tuple(probabilities(case).round(6)) for case in CASES}
-    assert len(distributions) == len(CASES) - 2
 
 
 @pytest.mark.parametrize(
@@ -91,13 +87,6 @@ def test_forbidden_tokens_are_never_drawn():
     counts = np.bincount(draw(Sampling(top_k=3), mask)[0], minlength=len(LOGITS))
     assert not counts[p == 0].any()
     assert chi_square(counts, p) < CRITICAL[2]
-
-
-@pytest.mark.parametrize("sampling", CASES, ids=str)
-def test_log_probabilities_are_the_models(sampling):
-    tokens, log_probs = draw(sampling)
-    own = LOGITS - np.log(np.exp(LOGITS).sum())
-    np.testing.assert_allclose(log_probs, own[tokens], atol=1e-5)
 
 
 @pytest.mark.parametrize("sampling", CASES, ids=str)
@@ -132,12 +121,8 @@ def test_translations_have_the_distribution_of_the_model(static, min_length):
     options = BeamSearchOptions(
         1, 0.0, static_shapes=static, sampling=Sampling(), constraints=constraints
     )
-    found = model.search(
-        [3] * DRAWS,
-        options,
-        in_graph=not static,
-        per_row={"uniform": uniform},
-    )
+    rows = {"uniform": uniform}
+    found = model.search([3] * DRAWS, options, in_graph=not static, per_row=rows)
     counts: dict[tuple[int, ...], int] = {}
     for ((score, tokens),) in found:
         own = sum(one.log_probs(0, tokens[:n])[t] for n, t in enumerate(tokens))

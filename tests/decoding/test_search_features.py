@@ -9,6 +9,7 @@ import pytest
 
 from t2t_repro.constants import EOS_ID
 from t2t_repro.decoding.beam_state import BeamSearchOptions
+from t2t_repro.decoding.coverage import coverage_penalty
 from t2t_repro.decoding.next_tokens import Constraints
 from tests.support.table_search import (
     TableModel,
@@ -50,6 +51,7 @@ CONSTRAINTS = [
     Constraints(no_repeat_ngram_size=1),
     Constraints(no_repeat_ngram_size=2),
     Constraints(no_repeat_ngram_size=3),
+    Constraints(no_repeat_ngram_size=9),  # longer than any hypothesis
     # After all three tokens, only EOS is left.
     Constraints(min_length=4, no_repeat_ngram_size=1),
     Constraints(min_length=2, no_repeat_ngram_size=2),
@@ -78,16 +80,7 @@ def test_a_wide_beam_finds_all_hypotheses_that_are_allowed(model, constraints):
 def test_prefixes_and_constraints_equal_a_search_with_lists(
     model, constraints, beam_size, static
 ):
-    check_constraints(model, constraints, beam_size, static=static)
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize("constraints", [CONSTRAINTS[-1], None], ids=str)
-def test_prefixes_and_constraints_work_in_a_graph(model, constraints, beam_size):
-    check_constraints(model, constraints, beam_size, static=False, in_graph=True)
-
-
-def check_constraints(model, constraints, beam_size, *, static, in_graph=False):
+    in_graph = not static and constraints == CONSTRAINTS[-1]
     options = BeamSearchOptions(
         beam_size, 0.6, beam_size, static_shapes=static, constraints=constraints
     )
@@ -193,6 +186,11 @@ def test_the_coverage_penalty_ranks_all_hypotheses_by_equation_14(model, beta):
         assert_same(found, expected)
         changed += found[0][1] != plain[sentence][0][1]
     assert changed
+
+
+def test_a_token_without_attention_has_a_finite_penalty():
+    found = float(coverage_penalty(np.zeros(1, "float32"), 1.0))
+    assert -100.0 < found < -50.0
 
 
 @pytest.mark.parametrize(

@@ -111,12 +111,6 @@ def test_settings_that_no_search_can_follow_are_refused(settings, message):
         DecodeHParams(**settings)
 
 
-@pytest.mark.parametrize("given", ["mbr_scale=1", "beam_size=1,sampling_method=random"])
-def test_a_model_is_not_exported_with_a_choice_that_a_graph_cannot_make(given):
-    with pytest.raises(UsageError, match="`t2t export` does not read it"):
-        DecodeHParams().parse_for("export", given)
-
-
 @pytest.mark.parametrize(
     ("given", "name"),
     [

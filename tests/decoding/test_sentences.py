@@ -114,15 +114,6 @@ def test_sources_are_normalized_and_outputs_postprocessed_with_the_given_source(
     assert found[1] == [Hypothesis("", 0.0, ("upper",))]
 
 
-@pytest.mark.parametrize(
-    ("changes", "count"),
-    [({}, 1), ({"return_beams": True}, 3), ({"prefer_unrepaired": True}, 1)],
-)
-def test_all_hypotheses_are_returned_on_request(search, changes, count):
-    (found,) = translator(HPARAMS.replace(**changes)).translate(["1"])
-    assert [hypothesis.score for hypothesis in found] == [0.0, -1.0, -2.0][:count]
-
-
 def shortest_first(outputs):
     """Compare outputs so that a shorter one is more like any other."""
     return [[-len(one)] * len(outputs) for one in outputs]
@@ -226,13 +217,6 @@ def test_a_short_source_of_a_model_that_reads_less_is_translated_at_once(
     assert best.text == " ".join("abcdabc")
     assert [batch.shape for batch in search.inputs] == [(1, 8)]
     assert caplog.messages == []
-
-
-def test_progress_counts_every_sentence_once(search):
-    done = []
-    made = translator(longest=9)
-    made.translate(["1", "", " ".join("1234123412"), "2"], done.append)
-    assert sum(done) == 4
 
 
 def test_a_stream_numbers_lines_and_passes_progress_from_chunk_to_chunk(search, caplog):

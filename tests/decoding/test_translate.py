@@ -15,10 +15,7 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
 from t2t_repro.text.tokenizer import Tokenizer
-from tests.support.tiny_model import (
-    padded,
-    tiny_transformer,
-)
+from tests.support.tiny_model import padded, tiny_transformer
 from tests.support.traced import traced
 
 pytestmark = pytest.mark.usefixtures("shared_searches")
@@ -245,13 +242,6 @@ def test_lines_before_a_very_long_one_do_not_wait_for_it(beam_of_four, model):
     together = beam_of_four.translate(lines)
     assert best_texts([*first, *after, *stream]) == best_texts(together)
     assert sum(counts) == len(lines)
-
-
-def test_a_line_of_a_few_pieces_stays_with_the_others(model):
-    counts = []
-    lines = ["a b", " ".join("abc" * 9), "c"]
-    next(translator(model).stream(lines, counts.append))
-    assert sum(counts) == 3
 
 
 def test_only_the_first_search_of_a_graph_is_alone(model, monkeypatch):

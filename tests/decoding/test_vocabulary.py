@@ -21,7 +21,7 @@ def sorted_places(row: np.ndarray) -> list[int]:
 
 
 # Primes have no blocks, powers of two many; 8,000 and 37,000 are usual vocabularies.
-@pytest.mark.parametrize("columns", [3, 7, 64, 101, 128, 640, 1009, 8000, 37000])
+@pytest.mark.parametrize("columns", [3, 64, 101, 640, 37000])
 @pytest.mark.parametrize("count", [1, 2, 9])
 def test_the_highest_numbers_are_those_of_a_sorted_row(columns, count):
     count = min(count, columns)

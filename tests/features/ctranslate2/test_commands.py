@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import json
 import re
 import runpy
-import shlex
 import subprocess
 import sys
 
 import pytest
 
-from t2t_repro.cli.main import COMMANDS, CommandParser, main
+from t2t_repro.cli.main import main
 from t2t_repro.errors import UserError
 from t2t_repro.features.ctranslate2.ctranslate2_parity import Parity
 from t2t_repro.features.ctranslate2.ctranslate2_translator import QUANTIZATIONS
@@ -176,19 +173,6 @@ def test_the_python_example_of_the_page_runs(trained, tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     runpy.run_path("program.py", run_name="__main__")
     assert capsys.readouterr().out.startswith("[")
-
-
-def commands():
-    lines = "\n".join(code_blocks("")).splitlines()
-    return [line for line in lines if line.startswith("t2t ")]
-
-
-@pytest.mark.parametrize("command", commands())
-def test_a_command_of_the_page_has_flags_that_exist(command):
-    words = shlex.split(re.split(r" [<>] ", command)[0])[1:]
-    parser = CommandParser()
-    importlib.import_module(COMMANDS[words[0]].module).add_flags(parser)
-    assert isinstance(parser.parse_args(words[1:]), argparse.Namespace)
 
 
 def test_the_page_has_the_limits_of_every_format():
