@@ -1,4 +1,4 @@
-"""Files and folders: written completely or not at all, locked, and their paths.
+"""Atomic writes, locks and paths of files and folders.
 
 Some files are JSON descriptions of their folder: a run's `hparams.json`, a manifest.
 """

@@ -1,4 +1,4 @@
-"""Layers before the two stacks, and the softmax, which may share a matrix with them.
+"""Input layers of the Transformer, and the softmax, which may share their matrix.
 
 Paper sections 3.4 and 3.5.
 """

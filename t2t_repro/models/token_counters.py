@@ -1,4 +1,4 @@
-"""Counters of words and open brackets, in which positions can also be counted."""
+"""Counters of words and open brackets, for encodings of positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's folder: the description of a training run, and all it takes to rebuild it."""
+"""A run's folder: the description of a training run, and its tokenizers."""
 
 from __future__ import annotations
 

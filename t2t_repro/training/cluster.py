@@ -1,4 +1,4 @@
-"""Choose the devices and machines of a training run, and let them act together."""
+"""Choose the devices and machines of a training run, and coordinate them."""
 
 from __future__ import annotations
 

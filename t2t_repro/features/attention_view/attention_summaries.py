@@ -1,4 +1,4 @@
-"""Attention of dev sentences, and branches, in a run's event files while it trains.
+"""Write attention of dev sentences, and branch weights, to event files in training.
 
 The tab "Attention" gets documents; the tab "Images" a picture with tokens as labels.
 Pillow draws it: TensorBoard already depends on it, and Matplotlib is an extra.

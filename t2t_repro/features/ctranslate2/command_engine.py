@@ -1,4 +1,4 @@
-"""`--engine ctranslate2`: flags, and the trained system in this engine."""
+"""`--engine ctranslate2`: its flags, and the loading of a trained system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees as the symbols that a model writes, and a tree from any symbols."""
+"""Convert trees to the symbols that a model writes, and any symbols to a tree."""
 
 from __future__ import annotations
 

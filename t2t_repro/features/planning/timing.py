@@ -1,4 +1,4 @@
-"""Time the updates of a training run that has not begun, on this machine."""
+"""Time the updates of a planned training run on this machine."""
 
 from __future__ import annotations
 

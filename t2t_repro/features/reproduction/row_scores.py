@@ -1,4 +1,4 @@
-"""Scores of a trained row beside those of `t2t evaluate`."""
+"""Scores of a trained row, in addition to those of `t2t evaluate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole clauses and relative clauses, which contain each other."""
+"""Whole clauses and relative clauses, which can contain each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tensor2tensor's commands, each translated into one of `t2t`."""
+"""The commands of tensor2tensor, each translated into a command of `t2t`."""
 
 from __future__ import annotations
 
