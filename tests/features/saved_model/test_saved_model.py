@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import random
 import re
 import shlex
@@ -243,6 +244,9 @@ def run_documented(subword_system, repository, tmp_path, monkeypatch, capsys):
     _, option, program, *documented = shlex.split(line)
     (tmp_path / "translator").symlink_to(subword_system.folder)
     monkeypatch.chdir(tmp_path)
+    # The program adds a handler of absl, which would print the logs of later tests.
+    monkeypatch.setattr(logging.root, "handlers", [*logging.root.handlers])
+    monkeypatch.setattr(logging.root, "level", logging.root.level)
 
     def run(*arguments):
         given = arguments or documented
