@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.data.problem import TargetGrammar
+
+if TYPE_CHECKING:  # an accelerator without SentencePiece searches, too
+    from t2t_repro.data.problem import TargetGrammar
 
 
 @dataclasses.dataclass(frozen=True)

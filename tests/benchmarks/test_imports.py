@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.without_tensorflow import run_without_tensorflow
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 BENCHMARKS = sorted((REPOSITORY / "benchmarks").rglob("*.py"))
 
@@ -48,3 +50,8 @@ def test_a_benchmark_imports_names_that_exist(path):
         if not is_there(node.module or "", alias.name)
     ]
     assert missing == []
+
+
+def test_the_trainer_of_rows_starts_without_packages_that_an_accelerator_lacks():
+    ended = run_without_tensorflow("benchmarks.accelerator.rows.train", "--help")
+    assert ended.returncode == 0, ended.stderr

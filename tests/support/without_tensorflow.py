@@ -18,7 +18,6 @@ HIDDEN = (
     "tensorboard",
     "sentencepiece",
     "sacrebleu",
-    "rich",
     "PIL",
 )
 # Environment in which XLA makes slow code quickly.
