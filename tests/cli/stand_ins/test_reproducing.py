@@ -93,8 +93,7 @@ def test_the_page_is_written_with_the_results_of_a_folder(monkeypatch, capsys):
     pytest.importorskip("scipy", reason="the extra `results` is not installed")
     from results import pages, request
 
-    found = lambda place: f"results in {place}"  # noqa: E731
-    record(monkeypatch, reproduce, "results_with", found)
+    record(monkeypatch, reproduce, "results_with", "results in {}".format)
     checked = record(monkeypatch, request, "check_page")
     paths = [Path("figures/a.svg"), Path("page.md")]
     written = record(monkeypatch, pages, "write_pages", paths)
