@@ -146,6 +146,20 @@ def test_saving_among_bad_batches_forgives_no_earlier_return(bad, tmp_path):
         make_trainer(tmp_path, 20).train()
 
 
+def test_the_checkpoint_of_a_signal_forgives_no_earlier_return(bad, tmp_path):
+    bad |= {6, 7, 10, 11}
+    steps = []
+
+    def send(step, log):
+        steps.append(step)
+        if steps.count(5) == 2:  # the second time, after going back from step 8
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    assert make_trainer(tmp_path, 20, max_rollbacks=1, monitors=[send]).train() == 6
+    with pytest.raises(DivergedError, match=r"to a checkpoint 1 time\(s\) did not"):
+        make_trainer(tmp_path, 20, max_rollbacks=1).train()
+
+
 @pytest.mark.parametrize(
     ("positions", "stop", "steps", "trained_on"),
     [
