@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.constants import EOS_ID
 from t2t_repro.decoding.beam import beam_search
 from t2t_repro.decoding.beam_state import BeamSearchOptions
 from tests.support.table_search import (
@@ -105,31 +105,6 @@ def test_a_beam_of_one_is_greedy_search(alpha):
     found = model.search(limits, BeamSearchOptions(1, alpha))
     expected = [greedy(model, n, limit) for n, limit in enumerate(limits)]
     assert [tokens for ((_, tokens),) in found] == expected
-
-
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_an_answer_does_not_depend_on_the_rest_of_the_batch(beam_size):
-    limits = [6, 2, 4, 1, 5, 3]
-    model = TableModel.random(40, len(limits), 5, max_length=6)
-    options = BeamSearchOptions(beam_size, 0.6)
-    together = model.search(limits, options)
-    for sentence, limit in enumerate(limits):
-        (alone,) = model.only(sentence).search([limit], options)
-        assert_same(together[sentence][:1], alone[:1])
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_padding_is_never_generated(beam_size):
-    model = TableModel.random(60, 4, 5, max_length=5)
-    model.logits[:, :, PAD_ID] += 10.0
-    found = model.search([5] * 4, BeamSearchOptions(beam_size, 0.0, beam_size))
-    # `search` drops PAD, so a hypothesis with a PAD inside would have a wrong score.
-    for sentence, hypotheses in enumerate(found):
-        for score, tokens in hypotheses:
-            log_probs = [
-                model.log_probs(sentence, tokens[:n])[t] for n, t in enumerate(tokens)
-            ]
-            assert score == pytest.approx(sum(log_probs), abs=1e-4)
 
 
 def test_hypotheses_that_never_end_are_cut_at_their_limit():

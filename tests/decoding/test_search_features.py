@@ -15,6 +15,7 @@ from tests.support.table_search import (
     TableModel,
     all_hypotheses,
     assert_same,
+    greedy,
     search_with_lists,
 )
 
@@ -96,26 +97,9 @@ def test_prefixes_and_constraints_equal_a_search_with_lists(
             expected = search_with_lists(model, sentence, limit, 0.6, beam_size, rule)
             assert_same(found[sentence], expected)
         else:
-            assert [t for _, t in found[sentence]] == [greedy(model, sentence, rule)]
-
-
-def greedy(model, sentence, rule):
-    tokens = []
-    while len(tokens) < LIMITS[sentence] and EOS_ID not in tokens:
-        log_probs = model.log_probs(sentence, tokens)
-        allowed = [t for t in range(1, model.vocab_size) if rule(tokens, t)]
-        tokens.append(max(allowed, key=lambda t: log_probs[t]))
-    return tokens
-
-
-def test_a_prefix_overrides_other_constraints(model):
-    constraints = Constraints(min_length=3, no_repeat_ngram_size=1)
-    options = BeamSearchOptions(2, 0.0, constraints=constraints)
-    prefixes = np.array([[3, 3, 3, 0], [2, EOS_ID, 0, 0]], "int32")
-    pair = TableModel(model.logits[:2], 5)
-    first, second = pair.search([5, 5], options, per_row={"prefixes": prefixes})
-    assert first[0][1][:3] == [3, 3, 3]
-    assert second[0][1] == [2, EOS_ID]
+            assert [t for _, t in found[sentence]] == [
+                greedy(model, sentence, limit, rule)
+            ]
 
 
 @pytest.mark.parametrize("beam_size", [1, 2])

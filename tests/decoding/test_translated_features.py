@@ -10,6 +10,7 @@ from t2t_repro.features.ensembles.ensemble_model import Ensemble
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
+from tests.support.numpy_transformer import softmax
 from tests.support.tiny_model import padded, tiny_transformer
 
 pytestmark = pytest.mark.usefixtures("shared_searches")
@@ -94,11 +95,6 @@ def log_probs_and_coverages(models, pairs, beta):
         log_prob = np.log(p[row, np.arange(len(ids)), ids]).sum()
         received = memory[row, : len(ids), : len(source)].sum(axis=0) / len(models)
         yield log_prob, beta * np.log(np.minimum(received, 1.0)).sum()
-
-
-def softmax(logits):
-    weights = np.exp(logits.astype("float64"))
-    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_repro.layers import DecoderLayer, EncoderLayer
+from t2t_repro.layers import BranchedAttention, DecoderLayer, EncoderLayer
 from t2t_repro.layers.branches import Scaled
 from tests.support import branch_probe
 from tests.support.branch_probe import CASES, MEMORY, SIZES, X, made, weights_of
@@ -155,6 +155,25 @@ def test_branch_weights_begin_on_the_simplex_with_their_spread(
         assert weights.mean() == pytest.approx(1 / 16)
         assert spread[0] <= 16 * weights.std() <= spread[1]
     assert init == "uniform" or not np.allclose(kappa, alpha)
+
+
+def branched(**options) -> BranchedAttention:
+    layer = BranchedAttention(hidden_size=8, num_heads=2, filter_size=12, **options)
+    layer.build()
+    return layer
+
+
+def test_softmax_makes_shares_of_weights_that_nothing_constrains():
+    layer = branched(branch_normalization="softmax")
+    layer.kappa.assign([0.0, np.log(3.0)])
+    np.testing.assert_allclose(layer.branch_weights()["kappa"], [0.25, 0.75], rtol=1e-6)
+    assert layer.kappa.constraint is None
+
+
+def test_gating_sums_top_k_branches_if_alphas_are_equal():
+    layer = branched(branch_top_k=1)
+    layer.alpha.assign([0.5, 0.5])
+    assert np.count_nonzero(layer.branch_weights()["alpha"]) == 1
 
 
 def test_a_scaled_initializer_survives_its_configuration():

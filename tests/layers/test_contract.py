@@ -1,3 +1,5 @@
+"""Checks that every public layer must pass, modelled on keras-hub's layer tests."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -5,10 +7,11 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro import layers
 from t2t_repro.layers.options import keyword_arguments
-from tests.support.layer_contract import check_layer
+from tests.support.tiny_model import randomize
 
 BATCH, LENGTH, MEMORY_LENGTH, WIDTH = 2, 5, 7, 8
 RANDOM = np.random.default_rng(0)
@@ -35,10 +38,19 @@ NETWORK = {"hidden_size": WIDTH, "filter_size": 12, "num_heads": 2}
 
 
 def contract(layer_class, options, inputs, weights, shape=SHAPE):
-    """Return the arguments of `check_layer`."""
-    return layer_class, options, lambda layer: layer(*inputs), shape, weights
+    """Describe a layer: its arguments, its inputs, and what it must have.
+
+    Args:
+        layer_class: Class of the layer.
+        options: Arguments of the class.
+        inputs: Arguments of its call.
+        weights: Expected number of trainable arrays.
+        shape: Expected shape of the output.
+    """
+    return layer_class, options, inputs, shape, weights
 
 
+DROPOUTS = {"layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "rate"}
 BOTH, PLACES = (X, MEMORY), (np.arange(LENGTH),)
 POSITIONS = {"hidden_size": WIDTH, "kind": "none"}
 PARAMETER_ATTENTION = {
@@ -120,9 +132,68 @@ CONTRACTS = {
 }
 
 
+def made(name, **more):
+    """Return a layer with random weights, and a function that calls it."""
+    layer_class, options, inputs, *_ = CONTRACTS[name]
+    layer = layer_class(**options, **more)
+    layer(*inputs)
+    randomize(layer, seed=0)
+    return layer, lambda **given: layer(*inputs, **given)
+
+
 @pytest.mark.parametrize("name", CONTRACTS)
-def test_it_keeps_the_contract_of_a_keras_layer(name):
-    check_layer(*CONTRACTS[name])
+def test_output_and_weights_are_those_of_the_contract(name):
+    layer, run = made(name)
+    *_, shape, num_weights = CONTRACTS[name]
+    output = run()
+    assert (tuple(output.shape), output.dtype) == (shape, tf.float32)
+    assert len(layer.trainable_weights) == num_weights
+    paths = [weight.path for weight in layer.weights]
+    assert len(set(paths)) == len(paths)
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_a_copy_by_its_configuration_computes_the_same(name):
+    layer, run = made(name)
+    config = keras.saving.serialize_keras_object(layer)
+    copy = keras.saving.deserialize_keras_object(config)
+    assert type(copy) is type(layer)
+    assert copy.get_config() == layer.get_config()
+    inputs = CONTRACTS[name][2]
+    copy(*inputs)
+    copy.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(copy(*inputs), run())
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_gradients_reach_every_weight(name):
+    layer, run = made(name)
+    with tf.GradientTape() as tape:
+        output = run()
+        # Not a plain sum, because the sum of a layer normalization is constant.
+        loss = tf.reduce_sum(output * tf.random.stateless_normal(output.shape, (1, 2)))
+    weights = layer.trainable_weights
+    gradients = tape.gradient(loss, [weight.value for weight in weights])
+    for weight, gradient in zip(weights, gradients, strict=True):
+        assert gradient is not None, weight.path
+        assert np.any(tf.convert_to_tensor(gradient).numpy() != 0.0), weight.path
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_mixed_precision_keeps_weights_in_float32(name):
+    layer, run = made(name, dtype="mixed_bfloat16")
+    assert run().dtype == tf.bfloat16
+    assert all(weight.dtype == "float32" for weight in layer.trainable_weights)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, (_, options, *_) in CONTRACTS.items() if DROPOUTS & {*options}],
+)
+def test_dropout_is_active_only_in_training(name):
+    _, run = made(name)
+    np.testing.assert_array_equal(run(), run(training=False))
+    assert not np.array_equal(run(training=True), run())
 
 
 def test_the_mask_of_the_memory_can_be_a_positional_none():

@@ -10,16 +10,21 @@ RANDOM = np.random.default_rng(0)
 D, HEADS, ROWS, KEYS, VALUES = 8, 2, 5, 6, 4
 
 
-def sublayer(dropout_rate=0.0):
+def built(width, heads, rows, keys, values, **options):
     layer = ParameterAttention(
-        hidden_size=D,
-        parameter_attention_heads=HEADS,
-        filter_size=ROWS,
-        parameter_attention_key_channels=KEYS,
-        parameter_attention_value_channels=VALUES,
-        attention_dropout=dropout_rate,
+        hidden_size=width,
+        parameter_attention_heads=heads,
+        filter_size=rows,
+        parameter_attention_key_channels=keys,
+        parameter_attention_value_channels=values,
+        **options,
     )
     layer.build()
+    return layer
+
+
+def sublayer(dropout_rate=0.0):
+    layer = built(D, HEADS, ROWS, KEYS, VALUES, attention_dropout=dropout_rate)
     randomize(layer, seed=1)
     return layer
 
@@ -54,26 +59,12 @@ def test_it_equals_the_formula_written_out():
 def test_a_sublayer_has_as_many_parameters_as_the_papers_feed_forward_network(
     heads, rows, channels
 ):
-    layer = ParameterAttention(
-        hidden_size=512,
-        parameter_attention_heads=heads,
-        filter_size=rows,
-        parameter_attention_key_channels=channels,
-        parameter_attention_value_channels=channels,
-    )
-    layer.build()
+    layer = built(512, heads, rows, channels, channels)
     assert layer.count_params() == 2_097_152 == 2 * 512 * 2048
 
 
 def test_keys_and_values_begin_at_the_scale_of_embeddings():
-    layer = ParameterAttention(
-        hidden_size=64,
-        parameter_attention_heads=4,
-        filter_size=100,
-        parameter_attention_key_channels=64,
-        parameter_attention_value_channels=64,
-    )
-    layer.build()
+    layer = built(64, 4, 100, 64, 64)
     for memory in (layer.memory_key, layer.memory_value):
         assert np.std(memory.numpy()) == pytest.approx(64**-0.5, rel=0.05)
 

@@ -10,24 +10,6 @@ from t2t_repro.layers import Positions, sinusoidal_positions
 from tests.support.numpy_transformer import sinusoid
 
 
-def test_the_interleaved_form_is_the_papers():
-    # d = 4: wavelengths 2 pi and 2 pi 10000^(2/4)
-    expected = [
-        [0.0, 1.0, 0.0, 1.0],
-        [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)],
-        [math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)],
-    ]
-    encodings = sinusoidal_positions(np.arange(3), 4)
-    np.testing.assert_allclose(encodings, expected, atol=1e-7)
-
-
-def test_the_concatenated_form_is_tensor2tensors():
-    # d = 4: wavelengths 2 pi and 2 pi 10000; all sines first
-    expected = [[math.sin(2), math.sin(0.0002), math.cos(2), math.cos(0.0002)]]
-    encodings = sinusoidal_positions(np.array([2]), 4, "concatenated")
-    np.testing.assert_allclose(encodings, expected, atol=1e-7)
-
-
 @pytest.mark.parametrize("form", ["interleaved", "concatenated"])
 @pytest.mark.parametrize("width", [4, 6, 512])
 def test_sinusoids_equal_the_numpy_reference(form, width):

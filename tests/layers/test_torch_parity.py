@@ -81,20 +81,13 @@ def assign(layer: keras.layers.Layer, weights: dict[str, np.ndarray]) -> None:
         variable.assign(weights[name])
 
 
-def test_an_attention_block_equals_pytorchs(golden, memory_mask):
+def test_attention_and_its_weights_equal_pytorchs(golden, memory_mask):
     arrays = part(golden, "attention")
     attention = MultiHeadAttention(hidden_size=8, **HEADS)
     assign(attention, attention_weights(arrays, ""))
-    output = attention(arrays["query"], arrays["memory"], memory_mask)
+    inputs = arrays["query"], arrays["memory"], memory_mask
+    output, weights = attention(*inputs, return_attention_scores=True)
     np.testing.assert_allclose(output, arrays["output"], atol=1e-5)
-
-
-def test_attention_weights_equal_pytorchs(golden, memory_mask):
-    arrays = part(golden, "attention")
-    attention = MultiHeadAttention(hidden_size=8, **HEADS)
-    assign(attention, attention_weights(arrays, ""))
-    key, _ = attention.project_memory(arrays["memory"])
-    weights = attention.weights_of(arrays["query"], key, memory_mask)
     np.testing.assert_allclose(weights, arrays["attention_weights"], atol=1e-6)
 
 

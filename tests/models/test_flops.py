@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import tensorflow as tf
 
@@ -10,7 +12,6 @@ from t2t_repro.constants import TARGETS
 from t2t_repro.models.estimates import training_flops
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.losses import token_losses
-from tests.support.matmul_count import counted_flops
 
 VOCAB_SIZE, ROWS, LENGTH = 13, 3, 7
 SIZES = {
@@ -30,6 +31,34 @@ VARIANTS = {
         "ffn_layer": "parameter_attention",
     },
 }
+
+
+def counted_flops(graph: tf.Graph) -> int:
+    """Return two operations for every multiplication of a graph of static shapes."""
+    return sum(2 * _multiplications(op) for op in graph.get_operations())
+
+
+def _multiplications(op: tf.Operation) -> int:
+    if op.type == "MatMul":
+        rows, columns = op.outputs[0].shape.as_list()
+        left = op.inputs[0].shape.as_list()
+        inner = left[0] if op.get_attr("transpose_a") else left[1]
+        return rows * columns * inner
+    if op.type in ("BatchMatMulV2", "BatchMatMul"):
+        left = op.inputs[0].shape.as_list()
+        inner = left[-2] if op.get_attr("adj_x") else left[-1]
+        return math.prod(op.outputs[0].shape.as_list()) * inner
+    if op.type == "Einsum":
+        equation = op.get_attr("equation").decode()
+        sizes: dict[str, int] = {}
+        terms = equation.partition("->")[0].split(",")
+        for term, tensor in zip(terms, op.inputs, strict=True):
+            shape = tensor.shape.as_list()
+            leading = "XYZ"[: len(shape) - len(term.replace("...", ""))]
+            letters = term.replace("...", leading)
+            sizes |= dict(zip(letters, shape, strict=True))
+        return math.prod(sizes.values())
+    return 0
 
 
 def traced_flops(hparams) -> int:

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 
 import pytest
 
 pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
-from results.ablation import forms, systems
-from tests.support.form_runs import AROUND, CURVES, RESULTS, ROWS
+from results.ablation import forms
+from tests.support.form_runs import AROUND, CURVES, RESULTS
 
 
 def cells(row: str, results=RESULTS, curves=CURVES) -> dict[str, str]:
@@ -21,26 +20,9 @@ def cells(row: str, results=RESULTS, curves=CURVES) -> dict[str, str]:
 
 
 def test_rows_without_results_are_not_yet_measured():
-    found = cells("inside")
-    assert found["dev nll"] == "not yet measured"
-    assert set(itertools.islice(found.values(), 2, None)) == {""}
+    assert cells("inside")["dev nll"] == "not yet measured"
     small = [dataclasses.replace(x, scale="small") for x in RESULTS]
     assert cells("around", small)["dev nll"] == "not yet measured"
-
-
-def test_scores_are_means_with_the_deviation_of_the_seeds():
-    assert (
-        cells("around").items()
-        >= {
-            "dev nll": "2.625 ± 0.177",
-            "dev BLEU": "28.25 ± 0.35",
-            "both": "29.25 ± 0.35",
-            "seeds": "2",
-            "dev nll, average": "2.125 ± 0.177",
-            "both, average": "30.25 ± 0.35",
-        }.items()
-    )
-    assert cells("shared")["dev nll"] == "2.250"
 
 
 def test_the_spread_is_the_median_and_the_largest_of_the_layers():
@@ -73,11 +55,3 @@ def test_the_hardware_of_a_row_is_that_of_its_runs():
     assert cells("around")["trained on"] == "CPU"
     assert cells("around", accelerated)["trained on"] == "accelerator"
     assert cells("around", mixed)["trained on"] == "CPU and accelerator"
-
-
-def test_the_list_of_systems_has_their_settings():
-    lines = systems().splitlines()
-    assert len(lines) == len(ROWS)
-    assert lines[0] == "- `forms/transformer`: Transformer."
-    (shared,) = [line for line in lines if line.startswith("- `forms/shared`")]
-    assert shared.endswith("(`branch_gain=none, branch_weights_init=random`).")

@@ -13,7 +13,7 @@ from results.form_differences import (
     difference_texts,
     differences_table,
 )
-from results.form_runs import Repeat
+from results.form_runs import Repeat, scores_by_block
 from tests.support.form_runs import (
     AROUND,
     AROUND_NLL,
@@ -23,6 +23,7 @@ from tests.support.form_runs import (
     RESULTS,
     ROWS,
     SEVERAL,
+    SHARED,
     result,
 )
 
@@ -78,6 +79,13 @@ def test_runs_on_cpus_are_compared_with_runs_on_cpus():
     found = cells("around", [*accelerated, *on_cpu], repeats=repeats)
     paired = stats.ttest_rel(PLAIN_NLL, AROUND_NLL).pvalue
     assert float(found["nll, p"]) == pytest.approx(paired, abs=5e-4)
+
+
+def test_a_repeat_of_a_system_without_results_does_not_count():
+    repeat = Repeat(SHARED, 1, {"nll (dev)": 1.5})
+    assert scores_by_block(RESULTS[:1], "nll (dev)", [repeat]) == {
+        PLAIN: {(False, 1): 2.0}
+    }
 
 
 def test_without_several_seeds_there_is_no_difference():

@@ -243,12 +243,15 @@ def search_with_lists(
     return finished or sorted(cut, reverse=True)
 
 
-def greedy(model: TableModel, sentence: int, limit: int) -> list[int]:
+def greedy(
+    model: TableModel, sentence: int, limit: int, rule: Rule = no_rule
+) -> list[int]:
+    """Return the most probable token that may follow, again and again."""
     tokens: list[int] = []
     while len(tokens) < limit and EOS_ID not in tokens:
         log_probs = model.log_probs(sentence, tokens)
-        log_probs[PAD_ID] = -np.inf
-        tokens.append(int(np.argmax(log_probs)))
+        allowed = [t for t in range(PAD_ID + 1, model.vocab_size) if rule(tokens, t)]
+        tokens.append(max(allowed, key=lambda t: log_probs[t]))
     return tokens
 
 

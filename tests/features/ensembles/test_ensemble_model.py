@@ -10,6 +10,7 @@ from t2t_repro.decoding.translate import Translator, members
 from t2t_repro.features.ensembles.ensemble_model import Ensemble, mean_log_probs
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
+from tests.support.numpy_transformer import softmax
 from tests.support.tiny_model import padded, random_sentences, tiny_transformer
 from tests.support.traced import traced
 
@@ -31,11 +32,6 @@ def models():
 def translator(model, **hparams):
     settings = DecodeHParams(extra_length=4).replace(**hparams)
     return Translator(model, SYMBOLS, SYMBOLS, settings, 12)
-
-
-def softmax(logits):
-    weights = np.exp(logits.astype("float64"))
-    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def test_the_probabilities_are_the_mean_of_the_models():

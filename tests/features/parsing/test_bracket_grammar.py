@@ -17,6 +17,7 @@ from tests.support.table_search import (
     TableModel,
     all_hypotheses,
     assert_same,
+    greedy,
     search_with_lists,
 )
 
@@ -137,13 +138,8 @@ def test_a_beam_holds_the_beginnings_of_trees_alone(model, beam_size, how):
 
 def test_greedy_search_takes_the_best_token_that_leads_to_a_tree(model):
     for sentence, found in enumerate(search(model, 1)):
-        tokens = []
-        while EOS_ID not in tokens:
-            log_probs = model.log_probs(sentence, tokens)
-            may_follow = rule_of(sentence)
-            allowed = [t for t in range(1, 8) if may_follow(tokens, t)]
-            tokens.append(max(allowed, key=lambda t: log_probs[t]))
-        assert [t for _, t in found] == [tokens]
+        expected = greedy(model, sentence, LIMITS[sentence], rule_of(sentence))
+        assert [tokens for _, tokens in found] == [expected]
 
 
 def test_the_cost_left_is_that_of_the_words_without_a_leaf():

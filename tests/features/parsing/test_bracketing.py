@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from t2t_repro.errors import UserError
@@ -14,7 +14,8 @@ from t2t_repro.features.parsing.bracketing import (
     pairwise_f1,
     score_trees,
 )
-from t2t_repro.features.parsing.trees import Constituent, Leaf, Tree, read_trees
+from t2t_repro.features.parsing.trees import Leaf, Tree, read_trees
+from tests.support.random_trees import random_tree
 
 
 def parsed(*lines):
@@ -180,29 +181,15 @@ def test_brackets_elsewhere_do_not_change_the_order_within_a_span():
     assert "(Q (P (A c)))" in str(consensus_tree(trees, [1, 1, 1, 1, 1]))
 
 
-def random_tree(rng: np.random.Generator, words: int) -> Tree:
-    """Return nested constituents over some words."""
-    found: list[Constituent] = []
-
-    def split(start: int, end: int) -> None:
-        if rng.random() < 0.7:
-            found.append(Constituent(str(rng.choice(["A", "B"])), start, end))
-        if end - start > 1:
-            middle = int(rng.integers(start + 1, end))
-            split(start, middle)
-            split(middle, end)
-
-    split(0, words)
-    return Tree(tuple(Leaf("X", str(n)) for n in range(words)), tuple(found))
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_no_set_of_constituents_has_a_better_expected_score(seed):
     """Brute force over all sets of the constituents that any tree has."""
-    rng = np.random.default_rng(seed)
-    trees = [random_tree(rng, 4) for _ in range(3)]
-    weights = rng.dirichlet(np.ones(3))
-    agreed = consensus_tree(trees, [float(w) for w in weights])
+    generator = random.Random(seed)
+    leaves = [Leaf("X", str(number)) for number in range(4)]
+    trees = [random_tree(generator, leaves) for _ in range(3)]
+    draws = [generator.random() for _ in trees]
+    weights = [draw / sum(draws) for draw in draws]
+    agreed = consensus_tree(trees, weights)
     (written,) = parsed(str(agreed))
     assert written == agreed  # it is a tree, in preorder
 

@@ -17,53 +17,6 @@ def commands(row, scale, seed):
     return plan_of(*find_row(row), scale, seed).commands()
 
 
-SMALL = (
-    "batch_size=1024,max_length=49,min_length_bucket=15,length_bucket_step=1.5,"
-    "learning_rate_constant=0.5,learning_rate_warmup_steps=500"
-)
-MULTI30K = (
-    "--train_source TEXT/train.en --train_target TEXT/train.de "
-    "--dev_source TEXT/val.en --dev_target TEXT/val.de "
-    "--test_source TEXT/test2016.en --test_target TEXT/test2016.de "
-    "--vocab_size 4000 --data_dir DATA --output_dir OUT"
-)
-
-
-def test_a_translator_at_the_long_scale():
-    train, *evaluations = commands("table3/a_h1", "long", 3)
-    assert train.endswith(
-        "--random_seed 3 --train_steps 10000 --average_last 5 "
-        "--save_checkpoints_steps 200 --no_final_score"
-    )
-    assert evaluations == [
-        f"t2t evaluate --output_dir OUT --split {split} --decode_to_file "
-        f"OUT/{split}.transformer_base_a_h1{end}.txt --checkpoint_path {checkpoint}"
-        for end, checkpoint in (("", "latest"), (".averaged", "averaged"))
-        for split in ("dev", "test")
-    ]
-
-
-def test_one_training_serves_all_rows_of_the_randomisation():
-    train, *evaluations = commands("randomisation/random", "small", 5)
-    assert train == (
-        "t2t train --problem text_pairs --hparams_set weighted_transformer_n2 "
-        "--hparams hidden_size=128,filter_size=512,num_hidden_layers=1,"
-        "branch_learning_rate_warmup_steps=50,branch_frozen_after_steps=2083,"
-        f"{SMALL} {MULTI30K} --random_seed 5 --train_steps 2500 --average_last 0 "
-        "--save_checkpoints_steps 50 --no_final_score"
-    )
-    assert evaluations == [
-        f"t2t evaluate --output_dir OUT --split {split} --decode_to_file "
-        f"OUT/{split}.weighted_transformer_n2{end}"
-        for end in (
-            ".txt",
-            "_random.txt --branch_weights random --branch_seed 5",
-            "_uniform.txt --branch_weights uniform --branch_seed 5",
-        )
-        for split in ("dev", "test")
-    ]
-
-
 def test_an_averaged_system_at_the_papers_scale():
     assert commands("table2/transformer_big", "paper", 7) == [
         "t2t train --problem translate_ende_wmt14 --hparams_set transformer_big "

@@ -8,15 +8,17 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.features.reproduction.comparison_report import (
     NOT_MEASURED,
+    compare,
     comparison_report,
 )
-from t2t_repro.features.reproduction.paper_tables import TABLES, find_table
+from t2t_repro.features.reproduction.paper_tables import TABLES, Row, Table, find_table
 from t2t_repro.features.reproduction.report_writer import (
     FORMATS,
     MAX_WIDTH,
     write_report,
 )
 from t2t_repro.features.reproduction.result_files import SCALES, shipped_results
+from t2t_repro.models.estimates import parameter_count, training_flops
 from tests.support.result import RESULT
 
 PUBLISHED, OURS, COSTS = range(3)  # blocks of a report
@@ -82,6 +84,19 @@ def test_sizes_and_costs_are_those_of_the_sets():
     assert changed == "transformer_base_b_dk16, changed"
     # 12 hours of 8 GPUs at 9.5e12.
     assert row_of("table3", "base", block=COSTS)["by hours"] == "3.3e+18"
+
+
+def test_costs_are_those_of_a_rows_changes_and_of_the_targets_vocabulary():
+    sizes = {"train_steps": 7, "vocab_sizes": (1_000, 50)}
+    changes = {
+        "hparams_set": "transformer_base",
+        "hparams": "num_heads=4,filter_size=64",
+    }
+    row = Row("name", "label", {}, **changes, **sizes)
+    (line,) = compare(Table("t", "title", ("BLEU",), [row]), catalogue.hparams)
+    hparams = catalogue.hparams("transformer_base").parse(row.hparams)
+    assert line.flops_by_formula == training_flops(hparams, 50, 7 * 25_000, 30)
+    assert line.full_size_parameters == parameter_count(hparams, 1_000, 50)
 
 
 def test_our_scores_name_the_text_and_the_size_of_the_trained_model():

@@ -296,11 +296,3 @@ def test_a_weighted_set_has_the_values_that_its_row_prints():
         hparams = catalogue.hparams(row.hparams_set)
         for cell in ("d_ff", "h", "P_drop"):
             assert row.published[cell] == described(hparams, cell)
-
-
-def test_the_weighted_transformers_randomisation():
-    assert published("randomisation", "BLEU") == [
-        ("kappa and alpha learned", 24.8),
-        ("kappa and alpha random", 21.1),
-        ("kappa and alpha uniform", 23.4),
-    ]

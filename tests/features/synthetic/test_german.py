@@ -137,22 +137,6 @@ def test_the_present_tense_has_its_forms(infinitive, forms):
 
 
 @pytest.mark.parametrize(
-    ("infinitive", "participle"),
-    [
-        ("kaufen", "gekauft"),
-        ("arbeiten", "gearbeitet"),
-        ("verkaufen", "verkauft"),
-        ("reparieren", "repariert"),
-        ("aufmachen", "aufgemacht"),
-        ("aufstehen", "aufgestanden"),
-        ("wegwerfen", "weggeworfen"),
-    ],
-)
-def test_participle_has_ge_where_it_belongs(infinitive, participle):
-    assert VERBS[infinitive].participle == participle
-
-
-@pytest.mark.parametrize(
     "entry",
     [
         "aufmachen PRESENT THIRD: macht, auf, aufmacht",
@@ -171,14 +155,6 @@ def test_a_verb_has_two_parts_in_main_clauses_and_one_part_at_the_end_of_others(
     infinitive, tense, agreement = verb.split()
     found = german.verb_brackets(VERBS[infinitive], Tense[tense], Agreement[agreement])
     assert found == VerbBrackets(*brackets.split(", "))
-
-
-@pytest.mark.parametrize(
-    ("infinitive", "form"),
-    [("aufmachen", "aufzumachen"), ("kaufen", "zu kaufen"), ("zuhören", "zuzuhören")],
-)
-def test_zu_goes_between_prefix_and_stem(infinitive, form):
-    assert german.zu_infinitive(VERBS[infinitive]) == form
 
 
 @pytest.mark.parametrize(
