@@ -47,7 +47,6 @@ def configuration_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 @pytest.fixture(scope="session")
 def repository() -> Path:
-    """Return the root of the checkout."""
     return REPOSITORY
 
 

@@ -105,7 +105,6 @@ def name_of(command: Command) -> str:
 
 
 def arguments_of(command: Command) -> list[str]:
-    """Return the arguments of `t2t`, also of one of tensor2tensor's commands."""
     if command.words[0] == "t2t":
         # N stands for a number, such as that of a seed.
         return ["1" if word == "N" else word for word in command.words[1:]]
@@ -180,7 +179,6 @@ def test_every_command_is_in_the_documentation(name):
 
 
 def docstrings() -> str:
-    """Return the docstrings of the tests."""
     files = (REPOSITORY / "tests").rglob("*.py")
     trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
     described = (ast.Module, ast.ClassDef, ast.FunctionDef)

@@ -119,7 +119,6 @@ needs_glibc = pytest.mark.skipif(
 
 
 def faults(argument: str, **environment: str) -> tuple[bool, int]:
-    """Run FAULTS in `environment`; return whether memory was kept, and the faults."""
     output = subprocess.run(
         [sys.executable, "-c", FAULTS, argument],
         capture_output=True,

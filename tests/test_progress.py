@@ -13,7 +13,6 @@ ERASED = "\x1b[1A\x1b[2K"  # the line above
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return a clock that the test moves."""
     seconds = [100.0]
     monkeypatch.setattr("t2t_repro.progress.time.monotonic", lambda: seconds[0])
     return seconds

@@ -37,7 +37,6 @@ def code_blocks(page, language=""):
 
 
 def commands(page):
-    """Return every `t2t` command of the code blocks, on one line."""
     text = "\n".join(code_blocks(page)).replace("\\\n", " ")
     lines = [line.partition(" #")[0] for line in text.splitlines()]
     return [line[line.index("t2t ") :] for line in lines if re.search(r"\bt2t ", line)]

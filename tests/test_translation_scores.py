@@ -33,8 +33,6 @@ ARABIC = ["ذهبت إلى السوق أمس."]
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Return a function that says which packages are installed."""
-
     def only(*names):
         monkeypatch.setattr(
             importlib.util, "find_spec", lambda name: name if name in names else None

@@ -14,7 +14,6 @@ from t2t_repro.user_packages import as_user_error, is_remembered, remember
 
 @pytest.fixture
 def configuration(tmp_path, monkeypatch):
-    """Return the file of the packages in a folder of this test."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path / "config" / "t2t_repro" / "packages.json"
 
@@ -28,7 +27,6 @@ def package(tmp_path):
 
 @pytest.fixture
 def remembered(configuration, package):
-    """Return the file of the packages, with one package in it."""
     remember(package)
     assert is_remembered(package)
     return configuration

@@ -60,16 +60,20 @@ def test_an_update_has_25_000_tokens_on_any_number_of_replicas(replicas, expecte
     assert size.parts == 8
 
 
-def test_a_step_never_exceeds_the_batch_size():
-    size = UpdateSize.plan(update_tokens=25_000, batch_size=3124, replicas=8)
-    assert size == UpdateSize(replicas=8, tokens=1562, micro_batches=2)
-
-
-def test_a_larger_batch_size_than_needed_does_not_enlarge_the_update():
-    size = UpdateSize.plan(update_tokens=25_000, batch_size=4096, replicas=8)
-    assert size == UpdateSize(replicas=8, tokens=3125, micro_batches=1)
-
-
-def test_without_update_tokens_every_replica_has_one_step_of_the_batch_size():
-    size = UpdateSize.plan(update_tokens=0, batch_size=4096, replicas=8)
-    assert size == UpdateSize(replicas=8, tokens=4096, micro_batches=1)
+@pytest.mark.parametrize(
+    ("update_tokens", "batch_size", "tokens", "micro_batches"),
+    [
+        # A step never exceeds the batch size, and a larger one does not enlarge it.
+        (25_000, 3124, 1562, 2),
+        (25_000, 4096, 3125, 1),
+        # Without `update_tokens`, every replica has one step of the batch size.
+        (0, 4096, 4096, 1),
+    ],
+)
+def test_eight_replicas_share_an_update_evenly(
+    update_tokens, batch_size, tokens, micro_batches
+):
+    size = UpdateSize.plan(
+        update_tokens=update_tokens, batch_size=batch_size, replicas=8
+    )
+    assert size == UpdateSize(8, tokens, micro_batches)

@@ -9,7 +9,6 @@ from t2t_repro.errors import UserError
 
 
 def hashes(pairs) -> list[int]:
-    """Return the hashes of the distinct sources in ascending order."""
     found = {
         hashlib.blake2b(source.strip().encode(), digest_size=8).digest()
         for source, target in pairs

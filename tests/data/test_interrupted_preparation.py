@@ -56,7 +56,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def undisturbed(small_batches, tmp_path_factory):
-    """Return the files of a preparation that was not interrupted."""
     folder = tmp_path_factory.mktemp("undisturbed")
     prepare(Numbers(), folder, None, SETTINGS)
     return contents(folder)

@@ -156,20 +156,6 @@ def test_batches_are_a_function_of_seed_and_epoch(shards):
     assert not np.array_equal(first[:20], ids(epoch=1)[:20])
 
 
-def test_an_epoch_can_begin_at_any_batch(shards):
-    whole, rest = epoch(shards), epoch(shards, skip_batches=3)
-    assert len(rest) == len(whole) - 3
-    for expected, found in zip(whole[3:], rest, strict=True):
-        for name, x in expected.items():
-            assert np.array_equal(x, found[name])
-
-
-def test_replicas_have_equal_parts_of_a_batch(shards):
-    (whole, *_), (first, second, *_) = epoch(shards), epoch(shards, num_replicas=2)
-    for name, x in whole.items():
-        assert np.array_equal(x, np.concatenate([first[name], second[name]]))
-
-
 def test_hardly_any_position_is_padding():
     # Lengths like those of captions: 15 tokens on average, sides alike.
     generator = np.random.default_rng(0)

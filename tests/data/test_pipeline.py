@@ -29,14 +29,12 @@ def shards(tmp_path_factory):
 
 
 def epoch_of(shards, **options):
-    """Return the pairs of every batch of an epoch, in order."""
     options = {"plan": PLAN, "seed": 1, "epoch": 0} | options
     return [rows_of(batch) for batch in training_epoch(shards, **options)]
 
 
 @pytest.fixture(scope="module")
 def epoch(shards):
-    """Return the default epoch."""
     return epoch_of(shards)
 
 

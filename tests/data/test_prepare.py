@@ -207,7 +207,6 @@ def test_a_manifest_of_another_format_is_refused(data_dir, tmp_path):
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """Write a model of the user's own."""
     path = tmp_path / "own.model"
     path.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
     return path

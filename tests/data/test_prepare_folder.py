@@ -19,8 +19,6 @@ from tests.support.file_limit import largest_file
 
 
 class BreaksInTheMiddle(Numbers):
-    """A problem that fails while shards are written."""
-
     def pairs(self, split, tmp_dir):
         yield from self.text[split]
         if split == "dev":

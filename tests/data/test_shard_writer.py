@@ -10,13 +10,11 @@ from t2t_repro.data import shard_writer
 from t2t_repro.data.manifest import SplitCounts
 from t2t_repro.data.problem import RepeatedPair
 from t2t_repro.data.shard_writer import OutputFiles, write_splits
-from t2t_repro.errors import UserError
 from tests.support.corpus import examples_in
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, TEXT, Pairs
 
 
 def examples(paths):
-    """Return the ids of both sides of every example, file by file."""
     return [
         [([*inputs], [*targets]) for inputs, targets in examples_in(path)]
         for path in paths
@@ -25,7 +23,6 @@ def examples(paths):
 
 @pytest.fixture
 def counts(tmp_path):
-    """Write the splits."""
     return write(Pairs(), tmp_path, "prefix")
 
 
@@ -122,12 +119,6 @@ def test_pairs_are_encoded_in_batches_with_the_same_result(
         )
         assert first == second
         assert again[split].pairs_read == counts[split].pairs_read == len(TEXT[split])
-
-
-def test_a_split_without_pairs_names_the_reasons(tmp_path):
-    problem = Pairs(dev=[("1", ""), ("1 1 1 1", "a"), ("", "a")])
-    with pytest.raises(UserError, match=r"no dev pair is left of 3 \(2 empty_side, 1 "):
-        write(problem, tmp_path, "prefix")
 
 
 def test_copies_of_a_pair_are_written_and_are_no_repeats(tmp_path):

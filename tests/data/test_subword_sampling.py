@@ -65,7 +65,6 @@ def sampled(small_batches, tmp_path_factory) -> PreparedData:
 
 
 def shards_of(data: PreparedData, split: str = "train"):
-    """Return the ids of both sides of each example of each shard."""
     return [examples_in(path) for path in data.shards(split).paths]
 
 

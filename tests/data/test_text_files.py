@@ -23,6 +23,9 @@ def written(path: Path, content: bytes) -> Path:
     return path
 
 
+LATIN_1 = b"caf\xe9\n"
+
+
 def lines_of(tmp_path: Path, content: bytes) -> list[str]:
     return list(read_lines(written(tmp_path / "text", content)))
 
@@ -90,32 +93,32 @@ def test_text_that_is_not_utf8_is_refused(tmp_path, content, message):
         lines_of(tmp_path, content)
 
 
-@pytest.mark.parametrize("content", [b"caf\xe9\n", "café\n".encode("utf-16")])
+@pytest.mark.parametrize(
+    ("name", "content", "converted"),
+    [
+        ("it's my text; $HOME.txt", LATIN_1, "it's my text; $HOME.txt.utf8"),
+        ("my text", "café\n".encode("utf-16"), "my text.utf8"),
+        ("my text.gz", gzip.compress(LATIN_1, mtime=0), "my text.utf8"),
+    ],
+)
 def test_the_suggested_conversion_can_be_pasted_into_a_shell(
-    tmp_path, monkeypatch, content
+    tmp_path, monkeypatch, name, content, converted
 ):
     monkeypatch.chdir(tmp_path)
-    path = written(tmp_path / "it's my text; $HOME.txt", content)
     with pytest.raises(UserError) as caught:
-        list(read_lines(path))
+        list(read_lines(written(tmp_path / name, content)))
     command = str(caught.value).partition("`")[2].rpartition("`")[0]
     subprocess.run(["sh", "-c", command], check=True)
-    assert list(read_lines(Path(f"{path}.utf8"))) == ["café"]
+    assert list(read_lines(tmp_path / converted)) == ["café"]
 
 
-def test_the_conversion_of_a_gzipped_file_unzips_it_first(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = written(tmp_path / "my text.gz", gzip.compress(b"caf\xe9\n", mtime=0))
-    with pytest.raises(UserError) as caught:
-        list(read_lines(path))
-    command = str(caught.value).partition("`")[2].rpartition("`")[0]
-    subprocess.run(["sh", "-c", command], check=True)
-    assert list(read_lines(tmp_path / "my text.utf8")) == ["café"]
+def test_a_gzipped_stream_is_unzipped_before_it_is_converted(tmp_path):
+    path = written(tmp_path / "copy", gzip.compress(LATIN_1, mtime=0))
     with pytest.raises(UserError, match=r"`\.\.\. \| gunzip \| iconv "):
         list(read_lines(path, "standard input"))
 
 
-@pytest.mark.parametrize("content", [b"caf\xe9\n", "café\n".encode("utf-16")])
+@pytest.mark.parametrize("content", [LATIN_1, "café\n".encode("utf-16")])
 def test_a_stream_is_named_and_converted_in_a_pipe(tmp_path, content):
     path = written(tmp_path / "copy", content)
     with pytest.raises(UserError) as caught:

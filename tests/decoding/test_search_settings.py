@@ -18,7 +18,6 @@ INPUTS = padded([[3, 4, 5, 1], [6, 1]])
 
 @pytest.fixture
 def searched(monkeypatch):
-    """Record the arguments of the beam search, which is not run."""
     calls = []
     monkeypatch.setattr(translate, "beam_search", lambda *args: calls.append(args))
     return calls

@@ -56,7 +56,6 @@ def beam_of_four(model) -> Translator:
 
 @pytest.fixture(scope="module")
 def all_of_four(model) -> Translator:
-    """Return a translator that returns all hypotheses of a beam of four."""
     return translator(model, return_beams=True)
 
 

@@ -16,7 +16,6 @@ from t2t_repro.decoding.next_tokens import (
 
 
 def sorted_places(row: np.ndarray) -> list[int]:
-    """Return the columns of a row by number, then by place."""
     return sorted(range(len(row)), key=lambda place: (-row[place], place))
 
 

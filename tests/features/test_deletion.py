@@ -24,7 +24,6 @@ for line in sys.stdin.read().split("\\n"):
 
 
 def copy_without(names: set[str], repository: Path, folder: Path) -> None:
-    """Copy the package without some features and their lines of the table."""
     for part in ("t2t_repro", "problems", "hparams"):
         skip = shutil.ignore_patterns("__pycache__", *(names if part[0] == "t" else ()))
         shutil.copytree(repository / part, folder / part, ignore=skip)
@@ -37,7 +36,6 @@ def copy_without(names: set[str], repository: Path, folder: Path) -> None:
 
 
 def with_users(name: str) -> set[str]:
-    """Return a feature and those that use it."""
     users = {user for user, feature in declared().items() if name in feature.uses}
     return {name}.union(*map(with_users, users))
 

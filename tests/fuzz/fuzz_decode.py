@@ -161,7 +161,6 @@ class Fuzzer:
         return {sentence: line for line, sentence in unique.items() if line}
 
     def check_files(self, files: Sequence[HardFile], *, as_json: bool) -> None:
-        """Translate files with one command."""
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
             inputs, outputs = Path(folder) / "inputs", Path(folder) / "outputs"
             inputs.mkdir()
@@ -178,7 +177,6 @@ class Fuzzer:
                 self._check_output(file, found, as_json=as_json)
 
     def check_pipe(self, file: HardFile) -> None:
-        """Translate a file from standard input to standard output."""
         ended = self._run(self._flags, file.content())
         self._check_end(ended, f"piped file {file.number}")
         self._check_output(file, ended.stdout, as_json=False)
@@ -287,7 +285,6 @@ def fuzz(
 
 
 def main() -> int:
-    """Parse the flags, run, and print the report."""
     parser = argparse.ArgumentParser(description="Give random lines to `t2t decode`.")
     parser.add_argument("--output_dir", required=True, help="folder of the run")
     parser.add_argument("--sentences", required=True, help="file of usual sentences")

@@ -161,7 +161,6 @@ def fuzz(
 
 
 def main() -> int:
-    """Parse the flags, run, and print the report."""
     parser = argparse.ArgumentParser(description="Send random strings to a SavedModel.")
     parser.add_argument("--output_dir", required=True, help="folder of the run")
     parser.add_argument("--export_dir", required=True, help="folder of the SavedModel")

@@ -36,7 +36,6 @@ def random_pair(generator: random.Random) -> tuple[Tree, Tree]:
 
 
 def evalb(pairs: list[tuple[Tree, Tree]], program: str, parameters: str) -> str:
-    """Run EVALB on true and found trees, and return its output."""
     with tempfile.TemporaryDirectory() as folder:
         names = [Path(folder) / name for name in ("true", "found")]
         for path, trees in zip(names, zip(*pairs, strict=True), strict=True):

@@ -148,7 +148,6 @@ def _digest(lines: list[str]) -> str:
 
 
 def _loss(model: Transformer, *, training: bool) -> float:
-    """Return the mean cross-entropy of the batch, padding included."""
     logits = model(BATCH, training=training)
     losses = keras.ops.sparse_categorical_crossentropy(
         BATCH["targets"], logits, from_logits=True

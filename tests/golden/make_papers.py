@@ -21,7 +21,6 @@ TABLE_3_CELLS = ("N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "eps_ls")
 
 
 def figures(latex: str) -> dict[str, Any]:
-    """Return every figure that the tests compare, by table."""
     return {
         "table1": _table_1(latex),
         "table1 commented": _table_1_commented(latex),
@@ -227,7 +226,6 @@ def _plain(cell: str) -> str:
 
 
 def _number(cell: str) -> float | None:
-    """Return the number in a cell, or None."""
     if power := re.search(r"([\d.]+)\\cdot10\^\{(\d+)", cell):
         return float(f"{power[1]}e{power[2]}")
     return float(cell) if re.fullmatch(r"[\d.]+", cell) else None
@@ -243,12 +241,10 @@ def _whole(digits: str) -> int:
 
 
 def golden_text(latex: str) -> str:
-    """Return the content of the golden file."""
     return json.dumps(figures(latex), indent=1) + "\n"
 
 
 def main(path: str) -> None:
-    """Write the golden file from the LaTeX source at a path."""
     RESULT.write_text(golden_text(Path(path).read_text(encoding="utf-8")))
 
 

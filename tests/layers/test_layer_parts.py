@@ -63,7 +63,6 @@ POLICY = "mixed_bfloat16"
 
 
 def parts(layer):
-    """Return all layers inside a layer, of any depth."""
     return [part for part in layer._flatten_layers() if part is not layer]
 
 

@@ -16,7 +16,6 @@ def projected(x):
 
 
 def grid_on_the_simplex(size, parts):
-    """Return the points of the simplex with multiples of 1 / parts as coordinates."""
     points = itertools.product(range(parts + 1), repeat=size - 1)
     rows = [(*p, parts - sum(p)) for p in points if sum(p) <= parts]
     return np.array(rows) / parts

@@ -50,7 +50,6 @@ class Known(NamedTuple):
 
 @pytest.fixture(scope="module")
 def known(request) -> Known:
-    """Return a model of the kind that parametrizes the test, shared by its tests."""
     model, options, _ = known_model(request.param)
     return Known(model, options, captured_from(model))
 

@@ -62,7 +62,6 @@ def _multiplications(op: tf.Operation) -> int:
 
 
 def traced_flops(hparams) -> int:
-    """Count the products of a forward and a backward pass."""
     model = Transformer.from_hparams(hparams, VOCAB_SIZE, VOCAB_SIZE)
     weights = [variable.value for variable in model.trainable_variables]
 

@@ -40,7 +40,6 @@ def nothing_stays_registered():
 
 @pytest.fixture
 def examples(repository):
-    """Return the programs of the page about attention."""
     page = (repository / "docs" / "extending.md").read_text(encoding="utf-8")
     _, _, section = page.partition("\n## An attention layer\n")
     return re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
@@ -48,8 +47,6 @@ def examples(repository):
 
 @pytest.fixture
 def load_example(examples, tmp_path):
-    """Return a function that loads an example of the page as a user's package."""
-
     def load(number: int, name: str) -> None:
         package = tmp_path / name
         package.mkdir()

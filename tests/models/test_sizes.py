@@ -82,7 +82,6 @@ def built(given: HParams) -> Transformer:
 
 
 def read_by_the_model() -> list[str]:
-    """Return the hparams that a model is made from."""
     watched = Watched(small())
     Transformer.from_hparams.__func__(dict, watched, 1, 1, COUNTERS)
     return sorted(watched.read & {*HParams.names()})

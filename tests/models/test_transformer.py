@@ -33,9 +33,6 @@ KINDS = {
     "concatenated sinusoids": {"positions": "concatenated"},
     "learned positions, too few": {"positions": "learned", "max_positions": 5},
     "no positions": {"positions": "none"},
-    "narrow keys": {"attention_key_channels": 4},
-    "wide values": {"attention_value_channels": 16},
-    "not tied": {"tie_embeddings": False},
     "two vocabularies": {
         "tie_embeddings": False,
         "source_vocab_size": 17,
@@ -152,7 +149,6 @@ def known_model(kind: str) -> Known:
 
 @pytest.fixture
 def known(request):
-    """Return a model of the kind that parametrizes the test, shared by its tests."""
     return known_model(request.param)
 
 

@@ -19,7 +19,6 @@ THIRD = {1: 1.5, 2: 2.25, 3: 1.875}
 
 
 def residual(scores: dict[str, dict[int, float]]) -> tuple[float, int]:
-    """Return the residual sum of squares of system + seed, and its degrees."""
     runs = [(name, seed) for name, own in scores.items() for seed in own]
     names, seeds = ([*dict.fromkeys(x)] for x in zip(*runs, strict=True))
     design = np.array(

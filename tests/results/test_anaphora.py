@@ -21,7 +21,6 @@ CASES = [
 
 
 def encoder_attention(source: str, weights: np.ndarray) -> Attention:
-    """Make an attention with one token per word and EOS."""
     tokens = (*(f"\u2581{word}" for word in source.split()), "</s>")
     spans = tuple((index, index + 1) for index in range(len(tokens)))
     return Attention(

@@ -109,7 +109,6 @@ def test_an_unfinished_training_is_refused(tmp_path):
 
 
 def stopped_after(bleu, patience):
-    """Return the records and the description of a run with these scores."""
     records = [
         {"split": "eval", "step": 5 * (number + 1), "nll": 3.0, "bleu": value}
         for number, value in enumerate(bleu)

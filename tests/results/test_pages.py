@@ -68,7 +68,6 @@ def scores_of(system: str, scale: str, name: str) -> list[float]:
 
 
 def lines_of(name: str) -> list[tuple[str, list[str]]]:
-    """Return the rows of a table on the page, each with its cells."""
     text = TABLES.read_text(encoding="utf-8").partition("| row | nll, difference |")
     found = re.findall(rf"^\| `{name}/(\w+)` \|(.*)\|$", "".join(text), re.M)
     return [(row, [x.strip() for x in line.split("|")]) for row, line in found]

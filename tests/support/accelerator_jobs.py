@@ -39,12 +39,10 @@ def make_job(
 
 
 def call(program: ModuleType, flags: Sequence[str]) -> int:
-    """Run a program with flags, and return its exit code."""
     return run_program(program.__doc__, program.add_flags, program.run, flags)
 
 
 def make_outcome(digest: str, **arrays: np.ndarray) -> Outcome:
-    """Return the outcome of two seeds, measured twice."""
     measured = {
         "steps": np.array([2, 4]),
         "loss": np.zeros((2, 2)),

@@ -64,5 +64,4 @@ def rows_of(batch) -> list[Pair]:
 
 
 def unpadded(row: np.ndarray) -> list[int]:
-    """Return ids without the padding after them."""
     return [int(token) for token in row[: np.count_nonzero(row != PAD_ID)]]

@@ -35,7 +35,6 @@ def random_tree(generator: random.Random, leaves: Sequence[Leaf] | None = None) 
 
 
 def altered_tree(generator: random.Random, tree: Tree) -> Tree:
-    """Leave out some constituents of a tree, and rename others."""
     kept = [c for c in tree.constituents if generator.random() < 0.9]
     renamed = [
         Constituent(generator.choice(LABELS), c.start, c.end)

@@ -61,7 +61,6 @@ class TableModel:
         return TableModel(self.logits[sentence : sentence + 1], self.max_length)
 
     def cover(self, sentence: int, tokens: list[int], beta: float) -> float:
-        """Return the coverage penalty of a hypothesis."""
         if self.attention is None:
             return 0.0
         rows = [self.row(tokens[:n]) for n in range(len(tokens))]

@@ -23,7 +23,6 @@ OPTIONS: dict[str, Any] = {
 
 
 def tiny_arguments(**changes: Any) -> dict[str, Any]:
-    """Return the arguments of a tiny `Transformer`, with changes."""
     return OPTIONS | changes
 
 
@@ -67,6 +66,5 @@ def padded(sentences: list[list[int]], length: int | None = None) -> np.ndarray:
 def random_sentences(
     seed: int, lengths: list[int], vocab_size: int = VOCAB_SIZE
 ) -> list[list[int]]:
-    """Make random sentences of these lengths that end in EOS."""
     random = np.random.default_rng(seed)
     return [[*map(int, random.integers(2, vocab_size, n - 1)), 1] for n in lengths]

@@ -57,7 +57,6 @@ class Trained:
         )
 
     def metrics(self, split: str) -> list[dict[str, Any]]:
-        """Return the lines of its metrics."""
         text = (self.output_dir / "metrics.jsonl").read_text(encoding="utf-8")
         records = [json.loads(line) for line in text.splitlines()]
         return [record for record in records if record["split"] == split]

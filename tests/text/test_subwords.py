@@ -89,25 +89,18 @@ def naughty_strings(shared_data: Path) -> list[str]:
     return path.read_bytes().decode().split("\n")
 
 
-def round_trip(tokenizer: SentencePieceTokenizer, text: str) -> str:
-    return tokenizer.decode(tokenizer.encode(text))
-
-
-def test_hard_lines_survive_encoding_and_decoding(tokenizer):
-    returned = [round_trip(tokenizer, line) for line in HARD_LINES]
-    assert returned == [expected_normalization(line) for line in HARD_LINES]
-
-
-def test_random_unicode_survives_encoding_and_decoding(tokenizer):
-    lines = [line for line in random_lines(500) if not is_blank(line)]
-    returned = [round_trip(tokenizer, line) for line in lines]
+def assert_survive(tokenizer: SentencePieceTokenizer, lines: list[str]) -> None:
+    returned = [tokenizer.decode(tokenizer.encode(line)) for line in lines]
     assert returned == [expected_normalization(line) for line in lines]
+
+
+def test_hard_and_random_lines_survive_encoding_and_decoding(tokenizer):
+    assert_survive(tokenizer, HARD_LINES)
+    assert_survive(tokenizer, [x for x in random_lines(500) if not is_blank(x)])
 
 
 def test_naughty_strings_survive_encoding_and_decoding(tokenizer, naughty_strings):
-    lines = [line for line in naughty_strings if not is_blank(line)]
-    returned = [round_trip(tokenizer, line) for line in lines]
-    assert returned == [expected_normalization(line) for line in lines]
+    assert_survive(tokenizer, [x for x in naughty_strings if not is_blank(x)])
 
 
 def test_the_graph_gives_the_same_ids_and_text(tokenizer):
@@ -245,7 +238,6 @@ def trained_elsewhere(**options) -> SentencePieceTokenizer:
 
 
 def words(tokenizer: SentencePieceTokenizer, text: str) -> list[str]:
-    """Return the text of each word, and of the end of sentence."""
     ids = [*tokenizer.encode(text), 1]
     return [
         tokenizer.decode(ids[start:end]) for start, end in tokenizer.word_spans(ids)

@@ -29,7 +29,6 @@ from tests.support.attention_documents import (
 
 
 def values_of(folder):
-    """Return the step, metadata and array of every value by tag."""
     found = {}
     for path in folder.glob("events*"):
         for event in EventFileLoader(str(path)).Load():
@@ -72,7 +71,6 @@ def test_broken_text_is_written(tmp_path):
 
 
 def picture_of(folder):
-    """Return the pixels in the tab "Images"."""
     tag = "samples/encoder_decoder_attention/sentence_0"
     _, metadata, array = values_of(folder)[tag]
     assert metadata.plugin_data.plugin_name == "images"

@@ -37,7 +37,6 @@ def documents_of(page: str) -> list[dict]:
 
 
 def text_flags(folder, *texts) -> list[str]:
-    """Write sources and perhaps targets, and return the flags that give them."""
     flags = []
     for flag, lines in zip(("decode_from_file", "target_file"), texts, strict=False):
         (folder / flag).write_text("".join(f"{line}\n" for line in lines))
@@ -227,6 +226,7 @@ def test_without_a_layer_the_heads_are_chosen_on_the_dev_data(
         (["--figure", "3", "--html", "-"], 2, "not allowed with argument"),
         (["--figure", "3", "--heads", "a"], 2, "expected different numbers from 1"),
         (["--alignments", "-", "--layer", "7"], 1, "received layer 7"),
+        (["--alignments", "-", "--layer", "1", "--heads", "9"], 1, "received head 9"),
         (["--alignments", "-", "--heads", "1"], 2, "--heads of --alignments needs"),
         (["--alignments", "-", "--data_dir", "nowhere"], 1, "nowhere"),
         (

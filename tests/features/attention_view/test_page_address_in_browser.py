@@ -37,12 +37,10 @@ class Page(PageDriver):
         return self
 
     def address(self):
-        """Return what the address names."""
         hash_ = self.browser.execute_script("return location.hash")
         return {name: text for name, (text,) in parse_qs(hash_[1:]).items()}
 
     def shown(self):
-        """Return what can be seen to be chosen."""
         pinned = [
             (node.get_attribute("data-side"), int(node.get_attribute("data-index")))
             for node in self.all(".token[aria-pressed=true]")

@@ -86,8 +86,6 @@ def merged(weights: np.ndarray, queries: list[str], keys: list[str]) -> np.ndarr
 
 
 class Page(PageDriver):
-    """The page of attention."""
-
     def __init__(self, browser: Any, folder: Any):
         super().__init__(browser)
         self.file = folder / "attention.html"
@@ -166,7 +164,6 @@ class Page(PageDriver):
         return {(int(other), int(head)): float(share) for other, head, share in found}
 
     def table(self) -> tuple[list[str], np.ndarray]:
-        """Return the headers and the figures, row by row as shown."""
         headers = [h.get_property("textContent") for h in self.all("thead th")]
         rows = self.browser.execute_script(
             "return [...document.querySelectorAll('tbody tr')].map((row) =>"

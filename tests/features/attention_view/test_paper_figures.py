@@ -27,7 +27,6 @@ ITS = 5
 
 
 def attention_of(text, *, layers=3, heads=4, target="x") -> Attention:
-    """Make weights on the word itself, in all layers and heads."""
     s, t = len(text.split()) + 1, len(target.split()) + 1
     memory = np.zeros((layers, heads, t, s), np.float32)
     memory[..., 0] = 1.0
@@ -61,7 +60,6 @@ def texts(figure) -> list[str]:
 
 
 def legend(figure) -> list[str]:
-    """Return the colors of the boxes."""
     from matplotlib.colors import to_hex
 
     return [to_hex(box.get_facecolor()) for box in figure.drawing.axes[0].patches]

@@ -39,6 +39,7 @@ from t2t_repro.features.attention_view.plugin import (
 )
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.attention_documents import make_document
+from tests.support.waiting import until
 
 # TensorBoard's ingester drops the handle of its server process.
 pytestmark = pytest.mark.filterwarnings(
@@ -50,7 +51,6 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def flags_of(logdir, *more):
-    """Return TensorBoard's flags as its command line makes them."""
     board = program.TensorBoard(plugins=[CorePluginLoader(), AttentionLoader()])
     arguments = ["--logdir", str(logdir), "--reload_interval=0", *more]
     board.configure(["tensorboard", *arguments, "--reload_task=blocking"])
@@ -114,14 +114,6 @@ class Tab:
         return response.status_code, response.json["error"]
 
 
-def wait_until(done):
-    """Wait for the server process, which reads files while it already answers."""
-    end = time.monotonic() + 20
-    while not done():
-        assert time.monotonic() < end, "the server has not read the events"
-        time.sleep(0.05)
-
-
 @contextlib.contextmanager
 def opening(ingester):
     """Return a function that opens the plugin and waits until a step is read."""
@@ -132,7 +124,7 @@ def opening(ingester):
         opened.append(tab)
         if last:
             tag, step = last
-            wait_until(lambda: last_step(tab, tag) == step)
+            until(lambda: last_step(tab, tag) == step)
         return tab
 
     yield open_
@@ -142,7 +134,6 @@ def opening(ingester):
 
 @pytest.fixture(params=[python_ingester, server_process])
 def open_tab(request):
-    """Return a function that opens the plugin on a folder of the test."""
     with opening(request.param) as open_:
         yield open_
 
@@ -173,7 +164,6 @@ def document_of(number, step):
 
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory):
-    """Return a folder of two runs, one with branches and 40 steps."""
     folder = tmp_path_factory.mktemp("logs")
     for name in ("plain", "weighted"):
         (folder / name).mkdir()
@@ -189,11 +179,10 @@ def logdir(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=[python_ingester, server_process])
 def tab(request, logdir):
-    """Open the plugin on `logdir`, which no test changes."""
     with opening(request.param) as open_:
         tab = open_(logdir, last=("attention/branches", 400))
-        wait_until(lambda: tab.read("/runs") == ["plain/eval", "weighted/eval"])
-        wait_until(lambda: len(tab.read("/list", run="plain/eval")["sentences"]) == 3)
+        until(lambda: tab.read("/runs") == ["plain/eval", "weighted/eval"])
+        until(lambda: len(tab.read("/list", run="plain/eval")["sentences"]) == 3)
         yield tab
 
 
@@ -337,7 +326,6 @@ def write_steps(folder, steps):
 
 
 def flip(path, place):
-    """Change a byte of a file."""
     content = bytearray(path.read_bytes())
     content[place] ^= 255
     path.write_bytes(content)

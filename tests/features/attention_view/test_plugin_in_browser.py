@@ -81,7 +81,6 @@ def write_cut(folder):
 
 @pytest.fixture(scope="module")
 def address(run_folder):
-    """Start `tensorboard` and return its address."""
     found = importlib.metadata.entry_points(group="tensorboard_plugins")
     if "attention" not in found.names:
         pytest.skip(
@@ -106,7 +105,6 @@ def address(run_folder):
 
 
 def address_of(process):
-    """Return the address that TensorBoard prints when it starts."""
     lines = []
     for line in process.stderr:
         lines.append(line)
@@ -142,8 +140,6 @@ def wait_for_steps(address, run, expected):
 
 
 class TensorBoardTab(PageDriver):
-    """The tab "Attention" in a browser."""
-
     def __init__(self, driver, address):
         super().__init__(driver)
         driver.get(address)
@@ -198,7 +194,6 @@ class TensorBoardTab(PageDriver):
         self.browser.switch_to.frame(self.frame)
 
     def choose_theme(self, name):
-        """Choose one of TensorBoard's own themes in its menu."""
         self.browser.switch_to.default_content()
         self.click("app-header-dark-mode-toggle button")
         wait(lambda: self.all("[mat-menu-item]"))

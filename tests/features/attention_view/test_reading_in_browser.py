@@ -63,7 +63,6 @@ return [scrollWidth, clientWidth];
 
 
 def unreadable(browser) -> list[list]:
-    """Return the contrast and the text of what cannot be read."""
     found = browser.execute_script(CONTRASTS)
     assert len(found) > 20
     return [[ratio, text] for ratio, text in found if ratio < 4.5]
@@ -130,12 +129,6 @@ def test_the_attention_page_fits_into_320_pixels(attention_page, set_width, view
     set_width(320)
     show(attention_page, view)
     wanted, available = attention_page.execute_script(WIDTHS)
-    assert wanted <= available
-
-
-def test_the_card_fits_into_320_pixels(card_opened, set_width):
-    set_width(320)
-    wanted, available = card_opened.execute_script(WIDTHS)
     assert wanted <= available
 
 

@@ -55,7 +55,6 @@ def exported(trained, tmp_path_factory):
 
 
 def decoded(trained, source, *flags):
-    """Return the lines of `t2t decode`."""
     command = ["decode", "--output_dir", str(trained.output_dir), *HPARAMS, *flags]
     return printed_by([*command, "--decode_from_file", str(source)]).split("\n")[:-1]
 

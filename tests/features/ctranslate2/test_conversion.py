@@ -98,8 +98,6 @@ def test_other_content_formats_checkpoints_and_lengths_have_other_folders(run):
 
 @pytest.fixture
 def converted(monkeypatch):
-    """Record the export that a conversion makes."""
-
     def export(export_dir, decode_hparams, *, quantization):
         calls.append((export_dir, decode_hparams, quantization))
         digest = checkpoint_digest(loaded.calls[-1]["checkpoint"])

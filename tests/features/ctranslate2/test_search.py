@@ -33,7 +33,6 @@ SENTENCES = [
 
 
 def options(**settings):
-    """Return the arguments of both translators after the first."""
     hparams = DecodeHParams(extra_length=EXTRA_LENGTH, batch_size=64, **settings)
     return DIGITS, DIGITS, hparams, MAX_INPUT_LENGTH
 
@@ -49,7 +48,6 @@ def translated_by_ctranslate2(model, folder, **settings):
 
 
 def both(model, folder, **settings):
-    """Return the hypotheses of the model and of CTranslate2."""
     ours = Translator(model, *options(**settings)).translate(SENTENCES)
     return ours, translated_by_ctranslate2(model, folder, **settings)
 
@@ -70,7 +68,6 @@ def test_greedy_translations_and_their_ids_are_equal(lively, tmp_path):
 
 @pytest.fixture
 def changing(lively):
-    """Return the model, whose weights a test may change."""
     weights = lively.get_weights()
     yield lively
     lively.set_weights(weights)

@@ -72,7 +72,6 @@ def log_probs_without_pad(logits, target):
 
 
 def batch_of(ids):
-    """Return a batch of at least two positions."""
     return padded([ids], max(len(ids), 2))
 
 

@@ -22,7 +22,6 @@ INPUTS = padded(random_sentences(3, [5, 7, 3]))
 
 @pytest.fixture(scope="module")
 def models():
-    """Return models of different sizes that write different translations."""
     names = ("hidden_size", "attention_key_channels", "attention_value_channels")
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     sizes = dict.fromkeys(names, 12) | {"num_heads": 3}

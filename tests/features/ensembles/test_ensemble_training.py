@@ -80,8 +80,6 @@ def result_of(folder, number, complete=True, stop_signal=None):
 
 @pytest.fixture
 def run_with(tmp_path, monkeypatch):
-    """Return a function that trains an ensemble of two with fake processes."""
-
     def run(processes, **changes):
         monkeypatch.setattr(ensemble_training, "MemberProcess", processes)
         monkeypatch.setattr(ensemble_training, "share_cores", lambda n: [(4,), (5,)])
@@ -173,8 +171,6 @@ def test_a_process_that_dies_is_reported(
 
 
 def kill_at(member, signal_number):
-    """Return a function that this process is sent a signal by when a member starts."""
-
     def interrupt(number):
         if number == member:
             os.kill(os.getpid(), signal_number)

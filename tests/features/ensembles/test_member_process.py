@@ -23,7 +23,6 @@ SETTINGS = TrainSettings(output_dir="run", hparams_set="transformer_tiny")
 
 @pytest.fixture
 def member(monkeypatch):
-    """Return a function that runs a member with a fake training."""
     package = logging.getLogger("t2t_repro")
     before = package.level, package.propagate, list(package.handlers)
     monkeypatch.setattr(os, "setsid", lambda: None)

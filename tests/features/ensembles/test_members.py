@@ -33,7 +33,6 @@ def save_run(folder, tokenizer=DIGITS):
 
 @pytest.fixture
 def runs(tmp_path):
-    """Return two runs of one vocabulary."""
     return [save_run(tmp_path / "a"), save_run(tmp_path / "b")]
 
 
@@ -127,7 +126,6 @@ def test_what_needs_one_model_refuses_an_ensemble(runs, loaded, tmp_path):
 
 @pytest.fixture
 def ensemble(tmp_path):
-    """Return the folder of an ensemble with two complete members."""
     EnsembleFolder(members=2).save(tmp_path)
     for folder in member_folders(tmp_path):
         save_run(folder)

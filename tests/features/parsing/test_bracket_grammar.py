@@ -53,7 +53,6 @@ def is_tree(tokens, words):
 
 @functools.cache
 def beginnings(sentence):
-    """Return every beginning of the trees that fit a sentence's limit."""
     found = set()
     for length in range(LIMITS[sentence]):
         for tokens in itertools.product(range(2, 8), repeat=length):

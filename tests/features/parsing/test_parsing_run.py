@@ -27,7 +27,6 @@ VERBS = ("runs", "sleeps", "reads")
 
 
 def treebank():
-    """Return the trees of sentences of two or three words."""
     simple = [f"(S (NP (NNP {n})) (VP (VBZ {v})) (. .))" for n in NAMES for v in VERBS]
     asked = [f"(SQ (VBZ Is) (NP (NNP {n})) (ADJP (JJ ill)) (. ?))" for n in NAMES]
     return [f"( {tree} )\n" for tree in (*simple, *asked)]
@@ -94,7 +93,6 @@ def test_only_trees_are_written_where_the_grammar_is_requested(trained):
 
 
 def check_served(serve, system, search):
-    """Assert that a served parser writes the trees of the system in memory."""
     sentences = ["John runs .", "Is Bob ill ?", "Mary Ann reads sleeps ."]
     written = serve(tf.constant(sentences))["outputs"].numpy()
     found = [

@@ -114,7 +114,6 @@ def test_any_symbols_become_a_tree_over_exactly_the_words(leaves):
 
 
 def edits_of(partners, written, wanted):
-    """Return the number of edits of an alignment."""
     pairs = [(i, j) for i, j in enumerate(partners) if j is not None]
     differing = sum(written[i] != wanted[j] for i, j in pairs)
     return differing + len(written) + len(wanted) - 2 * len(pairs)
@@ -126,7 +125,6 @@ def ascending(partners):
 
 
 def alignments(written, wanted):
-    """Return every alignment of two sequences."""
     choices = itertools.product([None, *range(len(wanted))], repeat=len(written))
     return filter(ascending, choices)
 

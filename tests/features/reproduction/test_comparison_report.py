@@ -29,7 +29,6 @@ def report(name, results=()):
 
 
 def cells(name, results=(), block=0):
-    """Return the lines of a block of the report, as cells by heading."""
     headings, *rows = report(name, results).blocks[block].rows
     return [dict(zip(headings, row, strict=True)) for row in rows]
 
@@ -197,7 +196,6 @@ def test_parsers_are_sized_with_the_papers_subwords_and_few_symbols():
 
 
 def many_results():
-    """Return five seeds at both scales of every system of every table."""
     names = {
         "parsing": ("F1 (dev)", "F1 up to 40 words (dev)", "% repaired (dev)"),
         "translation": ("perplexity (dev)", "BLEU (dev)", "BLEU (test)"),

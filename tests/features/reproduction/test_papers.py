@@ -45,7 +45,6 @@ def published(name, *columns):
 
 
 def printed(name, *columns):
-    """Return the same cells from the paper."""
     return [tuple(row[column] for column in columns) for row in GOLDEN[name]]
 
 

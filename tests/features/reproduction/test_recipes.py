@@ -33,7 +33,6 @@ OWN = sorted(
 
 
 def recipe(name, scale="small"):
-    """Return the recipe of TABLE/ROW."""
     table_name, _, row_name = name.partition("/")
     found = table(table_name)
     row = found.row(row_name)

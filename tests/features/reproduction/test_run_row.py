@@ -111,7 +111,6 @@ def stage(monkeypatch):
 
 @pytest.fixture
 def folders(tmp_path):
-    """Return the folders of a run, with a file for each text of a translator."""
     for name in ("text", "out", "results"):
         (tmp_path / name).mkdir()
     for name in TRANSLATION.file_names:
@@ -120,7 +119,6 @@ def folders(tmp_path):
 
 
 def pooled(checkpoint):
-    """Return sacreBLEU's score of the outputs of both splits together."""
     outputs = [OUTPUTS[checkpoint, split] for split in ("dev", "test")]
     return sacrebleu.corpus_bleu(outputs, [[*REFERENCES.values()]]).score
 

@@ -12,10 +12,7 @@ from t2t_repro.features.saved_model.saved_model_export import export_saved_model
 from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, train_sentencepiece
-from tests.support.shared_searches import shared_searches
 from tests.support.tiny_model import tiny_transformer
-
-__all__ = ["shared_searches", "subword_system"]
 
 LINES = ["we sleep .", "the old horse sees a child today .", "wir schlafen ."] * 9
 MAX_INPUT_LENGTH = 16  # so 15 tokens per piece

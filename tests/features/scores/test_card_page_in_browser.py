@@ -38,7 +38,7 @@ def test_right_to_left_text_starts_at_the_right(opened):
     assert sorted(direction) == ["ltr", "ltr", "rtl"]
 
 
-@pytest.mark.parametrize("width", [1200, 360])
+@pytest.mark.parametrize("width", [1200, 320])
 def test_nothing_is_wider_than_the_window(opened, set_width, width):
     set_width(width)
     widest = opened.execute_script("return document.documentElement.scrollWidth")

@@ -23,7 +23,6 @@ def arguments(trained, *more):
 
 @pytest.fixture(scope="module")
 def carded(trained, tmp_path_factory):
-    """Return the object with a card, and the page."""
     page = tmp_path_factory.mktemp("card") / "card.html"
     printed = printed_by(arguments(trained, "--card", "json", "--card_html", str(page)))
     return json.loads(printed), page.read_text(encoding="utf-8")

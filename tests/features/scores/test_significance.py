@@ -17,7 +17,6 @@ REFERENCES = [f"the {a} and the {b} are here ." for a in "abcdefgh" for b in "st
 
 
 def spoilt(share, seed):
-    """Return the references with a share of them spoilt."""
     generator = random.Random(seed)
     return [
         "they are gone ." if generator.random() < share else line for line in REFERENCES
@@ -45,7 +44,6 @@ def systems():
 
 
 def printed_by_sacrebleu(folder, systems, *flags):
-    """Return what sacreBLEU's own command line prints."""
     for name, lines in {**systems, "references": REFERENCES}.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines))
     ended = subprocess.run(

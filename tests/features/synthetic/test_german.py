@@ -17,7 +17,6 @@ VERBS = {v.german.prefix + v.german.infinitive: v.german for v in lexicon.VERBS}
 
 
 def decline(determiner: str, adjective: str, noun: str, plural: bool) -> list[str]:
-    """Return all four cases of determiner, adjective and noun."""
     gender = Gender.PLURAL if plural else NOUNS[noun].gender
     phrases = []
     for case in Case:

@@ -27,7 +27,6 @@ Row = tuple[str, ...]
 
 
 def all_tables() -> dict[str, list[str]]:
-    """Return the lines of every table by its name."""
     rows = {
         "imports": list(_imports()),
         "problems": list(_problems()),
@@ -39,7 +38,6 @@ def all_tables() -> dict[str, list[str]]:
 
 
 def _joined(table: list[Row]) -> list[Row]:
-    """Join the names of rows that say the same."""
     names: dict[Row, list[str]] = {}
     for name, *cells in table:
         names.setdefault(tuple(cells), []).append(name)

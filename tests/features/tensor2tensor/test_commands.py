@@ -57,7 +57,6 @@ class Walkthrough:
         return shlex.split(os.path.expandvars(line))
 
     def run(self, line):
-        """Run a line, and return its exit code, standard output and error."""
         command, *arguments = self.words(line)
         code = run(command, arguments)
         printed = self.capsys.readouterr()

@@ -37,7 +37,6 @@ pytestmark = pytest.mark.slow
 
 
 def train_uninterrupted(output_dir: Path, data: PreparedData, dropout: float) -> None:
-    """Train 7 steps, with a checkpoint at step 3."""
     settings = TrainSettings(
         output_dir=str(output_dir),
         hparams_set="transformer_tiny",
@@ -55,7 +54,6 @@ def train_uninterrupted(output_dir: Path, data: PreparedData, dropout: float) ->
 
 
 def as_it_was(step: int, run: Path, folder: Path) -> Path:
-    """Copy a run with the checkpoint of one step alone."""
     shutil.copytree(run, folder, ignore=shutil.ignore_patterns("averaged"))
     for path in folder.glob("model.ckpt-*"):
         if not path.name.startswith(f"model.ckpt-{step}."):
@@ -99,14 +97,12 @@ def trip_with_dropout(data, tmp_path_factory) -> Trip:
 
 
 def values_of(output_dir: Path) -> dict[str, np.ndarray]:
-    """Return every value of the latest checkpoint."""
     reader = tf.train.load_checkpoint(find_checkpoint(output_dir))
     names = [n for n in reader.get_variable_to_shape_map() if "ATTRIBUTES" in n]
     return {name: reader.get_tensor(name) for name in names}
 
 
 def check_same_run(trip: Trip, parts: set[str]) -> None:
-    """Compare the whole state of the run on JAX with the uninterrupted one."""
     found, expected = values_of(trip.on_jax), values_of(trip.uninterrupted)
     # The steps since the last line of metrics; JAX writes no such lines.
     expected = {

@@ -33,7 +33,6 @@ TREE = "(S (NP (DT the) (NN dog{})) (VP (VBZ barks)))"
 
 
 def outcome_of(job: Job, data: PreparedData, digest: str = "") -> Outcome:
-    """Return an outcome with the initial weights of each seed."""
     kept: dict[str, list[np.ndarray]] = {}
     run = Run(**job.run | {"hparams": job.hparams})
     for seed in job.seeds:
