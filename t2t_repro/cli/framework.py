@@ -99,8 +99,8 @@ def _check_address_space(least: float) -> None:
 def _use_one_thread_per_operation() -> None:
     """Leave the cores to batches that are translated at the same time.
 
-    See `num_parallel_batches`. TensorFlow takes the setting before its first operation
-    only, and a variable of the environment before that.
+    See `num_parallel_batches`. TensorFlow accepts the setting only before its first
+    operation. The variable TF_NUM_INTRAOP_THREADS takes precedence.
     """
     import tensorflow as tf
 

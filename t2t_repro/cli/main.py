@@ -245,8 +245,8 @@ def _open_closed_streams() -> None:
     """Open the null device for standard streams that the shell closed (`2>&-`).
 
     Otherwise, another file would get the descriptor. Python has None for such a stream.
-    Only stderr gets a stream: the user does not want messages, but results must not be
-    lost.
+    A closed stderr discards messages. A closed stdout stays None, so that writing
+    results to it is an error and they are not lost.
     """
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:

@@ -41,9 +41,9 @@ DEMO_TRAIN_STEPS = 1300
 NEEDED_TO_TRAIN = ("hparams_set", "data_dir", "output_dir")
 
 DESCRIPTION = (
-    "Train a model. Without flags: the embedded problem and a tiny set, a few minutes "
-    "on a laptop's CPU. To resume a run, give only its --output_dir; to train it "
-    "further, add a higher --train_steps.\n\n"
+    "Train a model. Without flags: the embedded problem and a tiny set, about ten "
+    "minutes on two CPU cores. To resume a run, give only its --output_dir; to train "
+    "it further, add a higher --train_steps.\n\n"
     "Exit codes: 0 = training is complete; 143 or 130 = stopped by SIGTERM or Ctrl-C "
     "after the current update, which is saved: the same command resumes; 1 = failed, "
     "with a message; 2 = wrong flags; 75 = another worker stopped: start all again."

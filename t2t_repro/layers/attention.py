@@ -251,8 +251,9 @@ class MultiHeadAttention(Sublayer):
     tensor2tensor before 2017-11, where queries, keys and values were one matrix and
     therefore had a smaller limit.
 
-    A subclass can override `logits`, `visible_history` or `merge`. Then `call`, on
-    whole sequences, and `attend`, on cached keys and values, both follow.
+    A subclass can override `logits`, `project_query`, `project_memory`, `weights_of`,
+    `merge` or `visible_history`. Then `call`, on whole sequences, and `attend`, on
+    cached keys and values, both follow.
 
     Args:
         num_heads: Number of heads (h).

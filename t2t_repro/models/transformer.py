@@ -92,8 +92,8 @@ class Transformer(CachedDecoding, keras.Model):
             is the zero vector in training (tensor2tensor `symbol_dropout`). Differs
             from tensor2tensor: dropped source tokens are not masked as padding is.
         counters: Counters of words and open brackets; see
-            `layers.CountedPositions`. A source token has the number after it, minus
-            one; a target position has the number before it.
+            `layers.CountedPositions`. A source token has the count up to and
+            including it, minus one; a target position has the count before it.
         **kwargs: Options of the layers of both stacks; see `layers.EncoderLayer`.
             `filter_size` and `num_heads` are required, and
             `layer_prepostprocess_dropout` is also the dropout of the embeddings. And

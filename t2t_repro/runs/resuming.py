@@ -215,7 +215,8 @@ def check_resumed_run(run: Run, config: TrainingConfig) -> None:
 
     Raises:
         UserError: If the settings differ.
-        UsageError: If the scores would not be comparable, or the run has more steps.
+        UsageError: If the scores would not be comparable, or the run is already past
+            `train_steps`.
     """
     settings = config.settings
     asked = dataclasses.replace(

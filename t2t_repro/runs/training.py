@@ -290,7 +290,7 @@ def _check_attention(model: keras.Model, name: str) -> None:
             raise UserError(
                 f"the attention {name} (registered at "
                 f"{registry.attentions.entry(name).location}) has projections without "
-                "weights: its `build` must call `super().build()`."
+                "weights: its `build` must call `super().build(input_shape)`."
             )
 
 

@@ -64,7 +64,7 @@ class TrainingConfig:
                 files that a new run would resume from, replace or remove, or the search
                 that scores it is refused.
             UsageError: If a setting is refused, would have no effect or cannot work, or
-                the run has more steps.
+                the run is already past `train_steps`.
         """
         recorded = Run.load(settings.output_dir)
         _check_spike_factor(settings)

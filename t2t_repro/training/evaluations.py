@@ -118,9 +118,9 @@ class Evaluations:
     def should_stop(self, step: int) -> bool:
         """Return whether training should end because no recent value was the highest.
 
-        The log has the values, so a resumed run decides as one that never stopped. The
-        evaluation at the end of a training run that was extended later does not count:
-        a run with all steps at once does not have it.
+        The log has the values, so a resumed run decides as one that never stopped. If a
+        finished run was extended, the evaluation at its former end is ignored, because
+        an uninterrupted run would not have made it.
         """
         metric, patience = self.metric, self.settings.early_stopping_patience
         if not patience:

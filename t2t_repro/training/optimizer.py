@@ -14,7 +14,7 @@ linear_decay        min(1, max(0, (T + 1 - s) / c))
 
 The product of the first four with constant 1 is the paper's equation (3),
 d^-0.5 min(s^-0.5, s w^-1.5). Differs from tensor2tensor: steps count from 1, so
-that the first update is not multiplied by zero. Nor is the last.
+that neither the first nor the last update is multiplied by zero.
 
 This module imports no TensorFlow.
 """
