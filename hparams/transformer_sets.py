@@ -25,7 +25,7 @@ def transformer_base() -> HParams:
         section 5.2: 25,000 / 8 = 3,125 tokens per replica. To keep the global batch on
         N replicas, set batch_size = 25,000 / N. The paper does not specify lengths and
         buckets; these are tensor2tensor's.
-    Published: newstest2014 en-de BLEU 27.3, en-fr 38.1 (tokenised, compounds split,
+    Published: newstest2014 en-de BLEU 27.3, en-fr 38.1 (tokenized, compounds split,
         average of the last 5 checkpoints, beam 4, alpha 0.6; 100,000 steps).
     Measured: not yet measured.
     Command: t2t train --problem translate_ende_wmt14 --hparams_set transformer_base
@@ -83,7 +83,7 @@ def transformer_big() -> HParams:
 
     Source: Vaswani et al. 2017, table 3, row "big", and section 6.1. All other values
         are the base model's, including the batch of 25,000 tokens over 8 replicas.
-    Published: newstest2014 en-de BLEU 28.4 (tokenised, compounds split, average of the
+    Published: newstest2014 en-de BLEU 28.4 (tokenized, compounds split, average of the
         last 20 checkpoints, beam 4, alpha 0.6; 300,000 steps).
     Measured: not yet measured.
     Command: t2t train --problem translate_ende_wmt14 --hparams_set transformer_big
@@ -106,7 +106,7 @@ def transformer_big_enfr() -> HParams:
         whose filter_size 8192, separate embeddings and pre-norm wiring are not the
         paper's.
     Published: newstest2014 en-fr BLEU 41.8 in table 2, 41.0 in the text of section 6.1
-        (tokenised, average of the last 20 checkpoints, beam 4, alpha 0.6; 300,000
+        (tokenized, average of the last 20 checkpoints, beam 4, alpha 0.6; 300,000
         steps).
     Measured: not yet measured.
     Command: t2t train --problem translate_enfr_wmt14 --hparams_set transformer_big_enfr
@@ -200,7 +200,7 @@ def transformer_multi30k() -> HParams:
         float32 on a processor with instructions for it, and up to a tenth slower on
         another (docs/training.md).
     Published: Multi30k en-de test2016 BLEU 41.02 by a Transformer with 4 layers of
-        width 128 (Wu et al. 2021; tokenised and lower-cased, so not comparable with
+        width 128 (Wu et al. 2021; tokenized and lower-cased, so not comparable with
         sacreBLEU).
     Measured: Multi30k en-de sacreBLEU 42.69 on dev, 41.08 on test2016 (13a, cased; an
         ensemble of two, averages of 5 checkpoints, beam 8, alpha 1.5) after

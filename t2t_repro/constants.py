@@ -1,4 +1,4 @@
-"""Ids, feature names and values of options that all packages share.
+"""Ids, feature names, and the values of options and which of them fit together.
 
 Imports nothing, so that hparams can be parsed before Keras is loaded. A `Literal` is a
 choice whose values hparams and layers share. A mapping translates the value of an
@@ -77,10 +77,10 @@ class Wiring(NamedTuple):
 
 
 class BuiltIn(NamedTuple):
-    """A registered class whose module is imported later.
+    """An attention of this package.
 
     Attributes:
-        module: Module that registers the class.
+        module: Module that defines the class, for listings.
         summary: One line for listings.
     """
 
@@ -119,9 +119,8 @@ DTYPE_POLICIES = {
     "float16": "mixed_float16",
 }
 
-# hparam `self_attention_type` -> module of its class, which
-# `layers/encoder_decoder.py` names. A user's package can add others with
-# `registry.register_attention`.
+# hparam `self_attention_type` -> where its class is; `layers/sublayers.py` has the
+# class. A user's package can add others with `registry.register_attention`.
 SELF_ATTENTIONS = {
     "dot_product": BuiltIn(
         "t2t_repro.layers.attention", "Attention to all positions (the paper's)."

@@ -186,7 +186,7 @@ def full_disk_as_user_error(
     Other errors pass through.
 
     TensorFlow raises another error (`ResourceExhaustedError`, also raised when memory
-    runs out), so errors are recognised by the system's message.
+    runs out), so errors are recognized by the system's message.
 
     Args:
         folder: Folder that the block writes to, for the message.

@@ -1,6 +1,6 @@
 """BLEU and chrF by sacreBLEU, each with its signature.
 
-Differs from the papers, whose BLEU is of tokenised text with split compounds
+Differs from the papers, whose BLEU is of tokenized text with split compounds
 (`features/scores/corpus_scores.py`): sacreBLEU's signature makes a score repeatable.
 """
 
@@ -185,7 +185,7 @@ class Score:
 
     Attributes:
         value: The score, 0 to 100.
-        signature: Signature of sacreBLEU, which names case, tokeniser, smoothing
+        signature: Signature of sacreBLEU, which names case, tokenizer, smoothing
             and version.
     """
 
@@ -269,8 +269,8 @@ def score_translations(
     """Score translations by all metrics.
 
     Args:
-        hypotheses: Untokenised translations.
-        references: One untokenised reference per translation.
+        hypotheses: Untokenized translations.
+        references: One untokenized reference per translation.
         tokenizer: Tokenizer of BLEU, one of `constants.BLEU_TOKENIZERS`.
         other_references: Further references, in streams of one per translation.
 

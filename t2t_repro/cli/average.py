@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from t2t_repro.cli.flags import add_usr_dir_flag, number_in_range
-from t2t_repro.cli.framework import import_tensorflow, load_catalogue
+from t2t_repro.cli.loading import import_tensorflow, load_catalogue
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import paths_to_average
 from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE

@@ -19,7 +19,7 @@ from t2t_repro.cli.flags import (
     add_usr_dir_flag,
     number_in_range,
 )
-from t2t_repro.cli.framework import load_catalogue
+from t2t_repro.cli.loading import load_catalogue
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.request import (
     OWN_MODEL,
@@ -217,7 +217,7 @@ def problem_and_settings(
     names = (*PrepareSettings.names(), *OWN_MODEL)
     flags = vars(args)
     given = {name: flags[name] for name in names if flags[name] is not None}
-    requested_settings(problem, given)
+    requested_settings(problem, given)  # refuses flags that contradict each other
     return problem, given
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from t2t_repro.cli.data_flags import add_data_flags, problem_and_settings
-from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.loading import import_tensorflow
 from t2t_repro.data.manifest import summary_lines
 from t2t_repro.data.request import requested_settings
 from t2t_repro.errors import UsageError

@@ -12,8 +12,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from t2t_repro.cli.engines import (
+    TENSORFLOW,
+    add_engine_flags,
+    load_translating_system,
+)
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import add_engine_flags, load_translating_system, warm_up
+from t2t_repro.cli.loading import warm_up
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     LiveLines,
@@ -273,10 +278,10 @@ def read_prefixes(
             "received --target_prefix with several files or an open stream, expected "
             "one file to translate: give it as --decode_from_file."
         )
-    if args.engine != "tensorflow":
+    if args.engine != TENSORFLOW:
         raise UsageError(
             f"received --target_prefix and --engine {args.engine}, expected "
-            "--engine tensorflow, the only engine that follows prefixes."
+            f"--engine {TENSORFLOW}, the only engine that follows prefixes."
         )
     prefixes = read_input(args.target_prefix)
     if len(prefixes) != len(sentences):

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from t2t_repro.cli.engines import TENSORFLOW, add_engine_flags, load_translating_system
 from t2t_repro.cli.flags import (
     add_bleu_tokenizer_flag,
     add_decode_hparams_flag,
@@ -15,13 +16,7 @@ from t2t_repro.cli.flags import (
     add_system_flags,
     number_in_range,
 )
-from t2t_repro.cli.framework import (
-    TENSORFLOW,
-    add_engine_flags,
-    import_tensorflow,
-    load_translating_system,
-    warm_up,
-)
+from t2t_repro.cli.loading import import_tensorflow, warm_up
 from t2t_repro.cli.report import (
     Scored,
     report_flags,

@@ -11,8 +11,8 @@ import argparse
 from collections.abc import Mapping
 from types import ModuleType
 
+from t2t_repro.cli.engines import refuse_flags_of_others
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import refuse_flags_of_others
 from t2t_repro.features import modules
 from t2t_repro.settings.decode_hparams import DecodeHParams
 

@@ -6,7 +6,7 @@ import argparse
 
 from t2t_repro import registry
 from t2t_repro.cli.flags import add_usr_dir_flag
-from t2t_repro.cli.framework import load_catalogue
+from t2t_repro.cli.loading import load_catalogue
 from t2t_repro.cli.streams import table_lines
 
 KINDS = {

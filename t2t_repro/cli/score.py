@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.loading import load_system
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     add_output_format_flag,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from t2t_repro import catalogue, registry
 from t2t_repro.cli.flags import add_usr_dir_flag
-from t2t_repro.cli.framework import load_catalogue
 from t2t_repro.cli.list import KINDS
+from t2t_repro.cli.loading import load_catalogue
 from t2t_repro.cli.streams import table_lines
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.hparams import HParams

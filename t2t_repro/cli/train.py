@@ -14,7 +14,7 @@ from t2t_repro import registry
 from t2t_repro.cli.data_flags import add_data_flags, problem_and_settings
 from t2t_repro.cli.evaluate import DEFAULT_SPLIT
 from t2t_repro.cli.flags import add_refused_flag, add_setting_flag
-from t2t_repro.cli.framework import LEAST_ADDRESSES_TO_TRAIN, import_tensorflow
+from t2t_repro.cli.loading import LEAST_ADDRESSES_TO_TRAIN, import_tensorflow
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
 from t2t_repro.features import modules
@@ -84,11 +84,11 @@ def run(args: argparse.Namespace) -> int:
     # Report a mistake before TensorFlow is imported.
     request = requested_training(args)
     settings, problem = request.settings, request.problem
-    trainers = modules("trainers").values()
-    asked = (module.requested(args, settings) for module in trainers)
-    trainer = next(filter(None, asked), None)
-    if trainer is not None:
-        config = trainer.check(problem)
+    other_ways = modules("trainers").values()
+    asked = (module.requested(args, settings) for module in other_ways)
+    other_way = next(filter(None, asked), None)
+    if other_way is not None:
+        config = other_way.check(problem)
     else:
         config = TrainingConfig.from_settings(settings, problem)
     for name, (value, changed) in config.changed_hparams.items():
@@ -107,8 +107,8 @@ def run(args: argparse.Namespace) -> int:
         num_workers=args.num_workers or available_cores(),
         show_progress=True,
     )
-    if trainer is not None:
-        results = trainer.train(data)
+    if other_way is not None:
+        results = other_way.train(data)
     else:
         results = [run_training(config, data, show_progress=True)]
     if not all(result.complete for result in results):
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingRequest:
-    """A training run that the user asks for.
+    """What the flags of a training command ask for.
 
     Attributes:
         problem: The problem, with the user's files if there are any.

@@ -16,6 +16,7 @@ import sentencepiece
 from t2t_repro import __version__
 from t2t_repro.data.encoding import check_sampling
 from t2t_repro.data.manifest import Manifest, manifest_name, summary_lines
+from t2t_repro.data.output_files import OutputFiles, locked_folder, write_errors
 from t2t_repro.data.prepared import (
     PreparedData,
     Sources,
@@ -25,12 +26,7 @@ from t2t_repro.data.prepared import (
 )
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.request import requested_settings
-from t2t_repro.data.shard_writer import (
-    OutputFiles,
-    locked_folder,
-    write_errors,
-    write_splits,
-)
+from t2t_repro.data.shard_writer import write_splits
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.errors import UsageError
 from t2t_repro.files import check_local_path

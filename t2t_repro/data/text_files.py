@@ -260,7 +260,7 @@ def _encoding_of_mark(head: bytes) -> str | None:
 
 
 def _encoding_of_nulls(head: bytes) -> str | None:
-    """Recognise UTF-16 or UTF-32 without a mark by the positions of NUL bytes."""
+    """Recognize UTF-16 or UTF-32 without a mark by the positions of NUL bytes."""
     quarter = len(head) // 4
     if not quarter:
         return None

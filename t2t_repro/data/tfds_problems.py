@@ -145,7 +145,7 @@ class TranslateWmt14(TfdsProblem):
 
     The training split is all the text of the constrained task, the dev split is
     newstest2013, and the test split is newstest2014, as in section 5.1 of
-    arXiv:1706.03762. The text is raw; the tokenisation of the papers' scores belongs to
+    arXiv:1706.03762. The text is raw; the tokenization of the papers' scores belongs to
     the scoring.
 
     Attributes:

@@ -128,7 +128,7 @@ class _Search:
         finished_ids, finished_scores = self._finish(state, ids, scores, ends, penalty)
         # Keep the K best extensions that do not end.
         living_log_probs, places = ops.top_k(
-            ops.where(ends, MINUS_INFINITY, found.ranks), self.options.beam_size
+            ops.where(ends, MINUS_INFINITY, found.priorities), self.options.beam_size
         )
         if self.options.word_cost:
             living = ops.where(ends, MINUS_INFINITY, scores)

@@ -174,14 +174,14 @@ class Extensions:
     """Living hypotheses with one more token; all tensors are `[rows, n]`.
 
     Attributes:
-        ranks: Log-probabilities minus `expected_costs`, highest first,
+        priorities: Log-probabilities minus `expected_costs`, highest first,
             float32. Without a `word_cost`, they are the scores.
         scores: Log-probabilities, float32.
         parents: Places of the living hypotheses, int32.
         tokens: Their new tokens, int32.
     """
 
-    ranks: KerasTensor
+    priorities: KerasTensor
     scores: KerasTensor
     parents: KerasTensor
     tokens: KerasTensor
@@ -190,7 +190,7 @@ class Extensions:
 def best_extensions(
     state: BeamState, logits: KerasTensor, options: BeamSearchOptions
 ) -> Extensions:
-    """Return the 2K extensions of the best ranks (one for K = 1), or a random one.
+    """Return the 2K extensions of highest priority (one for K = 1), or a random one.
 
     Args:
         state: State before the step.
@@ -237,11 +237,11 @@ def _rank_by_cost(
     costs = expected_costs(written, cost, state.living_ids, state.per_row["word_kinds"])
     log_probs, tokens = top_log_probs(logits, count, forbidden, bonus)
     gains = log_probs + ops.take(bonus, tokens)
-    ranks, places = ops.top_k(_totals(before - costs, gains), count)
-    # The ranks plus the costs would be less precise.
+    priorities, places = ops.top_k(_totals(before - costs, gains), count)
+    # The priorities plus the costs would be less precise.
     scores = take_beams(_totals(before, log_probs), places)
     origins = _origins(places, tokens, options.beam_size)
-    return Extensions(ranks, scores, *origins)
+    return Extensions(priorities, scores, *origins)
 
 
 def _draw_extension(

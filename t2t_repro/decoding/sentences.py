@@ -21,8 +21,8 @@ from t2t_repro.decoding.source_pieces import (
     check_prefix_lengths,
     cut,
     encode_prefixes,
-    of_sentences,
     parts_of_chunk,
+    pieces_of_sentences,
     report_cuts,
     with_words,
 )
@@ -152,7 +152,7 @@ class SentenceTranslator(abc.ABC):
             UserError: If the numbers of sentences and prefixes differ, or a prefix is
                 too long or has a token that the model cannot write.
         """
-        sentences = _check_sentences(sentences)
+        sentences = _texts_with_blanks_emptied(sentences)
         pieces = self._encode(sentences, prefixes, first)
         if reports_cuts:
             report_cuts(pieces, self._longest_piece)
@@ -161,7 +161,8 @@ class SentenceTranslator(abc.ABC):
     def count_cut(self, sentences: Sequence[str]) -> int:
         """Return the number of sentences that are translated in several pieces."""
         return sum(
-            p.part == 1 for p in self._encode(_check_sentences(sentences), None, 0)
+            p.part == 1
+            for p in self._encode(_texts_with_blanks_emptied(sentences), None, 0)
         )
 
     def stream(
@@ -192,13 +193,15 @@ class SentenceTranslator(abc.ABC):
         sentences = listed(sentences, "sentences")
         every: list[Piece] = []
         if prefixes is not None:
-            every = self._encode(_check_sentences(sentences), prefixes, first)
+            every = self._encode(_texts_with_blanks_emptied(sentences), prefixes, first)
         for start in range(0, len(sentences), chunk_size):
-            chunk = _check_sentences(sentences[start : start + chunk_size])
+            chunk = _texts_with_blanks_emptied(sentences[start : start + chunk_size])
             if prefixes is None:
                 pieces = self._encode(chunk, None, first + start)
             else:
-                pieces = of_sentences(every, first + start, first + start + len(chunk))
+                pieces = pieces_of_sentences(
+                    every, first + start, first + start + len(chunk)
+                )
             report_cuts(pieces, self._longest_piece)
             limit = LONG_LINE * self.hparams.batch_size
             for part, own in parts_of_chunk(pieces, len(chunk), first + start, limit):
@@ -290,7 +293,7 @@ class SentenceTranslator(abc.ABC):
         return results
 
 
-def _check_sentences(sentences: Iterable[str]) -> list[str]:
+def _texts_with_blanks_emptied(sentences: Iterable[str]) -> list[str]:
     """Return the sentences, blank ones as ""; raise ValueError if one is not text.
 
     A blank sentence has no tokens, but a problem's `postprocess` may put the

@@ -85,7 +85,7 @@ def report_cuts(pieces: Sequence[Piece], longest: int) -> None:
             )
 
 
-def of_sentences(pieces: Sequence[Piece], first: int, end: int) -> list[Piece]:
+def pieces_of_sentences(pieces: Sequence[Piece], first: int, end: int) -> list[Piece]:
     """Return the pieces of the sentences from number `first` to before `end`.
 
     Args:
@@ -121,7 +121,7 @@ def parts_of_chunk(
         tokens[piece.sentence - first] += len(piece.ids)
     starts = {0, *(number for number, total in tokens.items() if total > limit)}
     for start, end in itertools.pairwise([*sorted(starts), count]):
-        yield slice(start, end), of_sentences(pieces, first + start, first + end)
+        yield slice(start, end), pieces_of_sentences(pieces, first + start, first + end)
 
 
 def with_words(

@@ -24,13 +24,13 @@ from t2t_repro.layers.encoder_decoder import (
     Encoder,
     EncoderLayer,
     LayerCache,
-    LayerOptions,
 )
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.options import AttentionRole
 from t2t_repro.layers.parameter_attention import ParameterAttention
 from t2t_repro.layers.positions import CountedPositions, Positions, sinusoidal_positions
 from t2t_repro.layers.residual import Dropout, ResidualConnection
+from t2t_repro.layers.sublayers import LayerOptions
 from t2t_repro.layers.weighted import (
     BranchedAttention,
     WeightedFeedForward,

@@ -24,12 +24,8 @@ from t2t_repro.constants import (
     PositionKind,
 )
 from t2t_repro.layers.attention import padding_mask, segment_mask
-from t2t_repro.layers.encoder_decoder import (
-    OPTION_NAMES,
-    Decoder,
-    Encoder,
-    split_options,
-)
+from t2t_repro.layers.encoder_decoder import Decoder, Encoder
+from t2t_repro.layers.sublayers import OPTION_NAMES, split_options
 from t2t_repro.models.cached_decoding import CachedDecoding
 from t2t_repro.models.embeddings import input_layers, token_matrices
 from t2t_repro.models.token_counters import TokenCounters

@@ -93,7 +93,7 @@ def _title(name: str) -> str:
 def replace_branch_weights(model: keras.Model, mode: str, seed: int) -> None:
     """Replace kappa and alpha in a trained model by random weights or by 1 / M.
 
-    This is the randomisation baseline of the Weighted Transformer (section 4.4), which
+    This is the randomization baseline of the Weighted Transformer (section 4.4), which
     replaces them at test time only.
 
     Args:

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class TrainingContext:
-    """A training run, as evaluators and monitors see it.
+    """What evaluators and monitors get to know of a training run.
 
     Attributes:
         model: The model in training.

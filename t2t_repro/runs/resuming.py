@@ -19,8 +19,8 @@ from t2t_repro.files import current_folder
 from t2t_repro.runs.run import (
     RUN_FILE,
     Run,
-    loop_settings,
     member_folders,
+    recorded_settings,
     save_tokenizers,
 )
 from t2t_repro.runs.run_checkpoints import check_fits
@@ -102,7 +102,7 @@ def describe_run(
         data_digest=data.digest,
         usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
         tokenizers={},
-        training=loop_settings(settings),
+        training=recorded_settings(settings),
     )
 
 

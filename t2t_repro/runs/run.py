@@ -305,7 +305,7 @@ class Run:
         )
 
 
-def loop_settings(settings: TrainSettings) -> dict[str, Any]:
+def recorded_settings(settings: TrainSettings) -> dict[str, Any]:
     """Return the settings that `Run.training` holds."""
     return {name: getattr(settings, name) for name in _TRAINING}
 

@@ -241,11 +241,11 @@ def make_trainer(
     _warn_of_one_pass(hparams, settings.train_steps)
     logger.info("an update: %s", size)
     warn_of_unlikely_dev(data)
-    watched = TrainingContext(model, hparams, settings, data)
+    context = TrainingContext(model, hparams, settings, data)
     is_chief = Workers(strategy).is_chief
     log = log or MetricsLog(settings.output_dir)
     if is_chief:
-        log.monitors += make_monitors(watched)
+        log.monitors += make_monitors(context)
     if hparams.branched_attention != "none":
         log.monitors.append(branch_monitor(model, log))
     return Trainer(
@@ -256,7 +256,7 @@ def make_trainer(
         data=TrainingData(data.shards("train"), plan),
         step_options=options,
         metric=data.problem.metric,
-        evaluators=make_evaluators(watched) if is_chief else (),
+        evaluators=make_evaluators(context) if is_chief else (),
         log=log,
         show_progress=show_progress,
     )

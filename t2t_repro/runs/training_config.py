@@ -1,4 +1,4 @@
-"""A training run whose settings are complete and checked before its data is prepared.
+"""Complete and check the settings of a training run, before its data is prepared.
 
 This module imports no TensorFlow, so a command that contradicts a run fails at once.
 """
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-    """A training run whose settings are resolved and checked.
+    """The settings of a training run, resolved and checked.
 
-    Make one by `from_settings`, which checks it and creates the folder of the run.
+    Make one by `from_settings`, which also creates the folder of the run. A `Run`
+    records them there, and a `TrainingContext` has them beside the model and the data.
 
     Attributes:
         settings: Settings of the training run.
@@ -49,7 +50,6 @@ class TrainingConfig:
     decode_hparams: DecodeHParams
     recorded_run: Run | None
     resumed_run: Run | None
-    _sizes: dict[int, UpdateSize] = dataclasses.field(default_factory=dict, repr=False)
 
     @classmethod
     def from_settings(cls, settings: TrainSettings, problem: Problem) -> TrainingConfig:
@@ -108,7 +108,7 @@ class TrainingConfig:
         }
 
     def update_size(self, num_replicas: int) -> UpdateSize:
-        """Return the size of an update, which is planned once per number of replicas.
+        """Plan the size of an update.
 
         Args:
             num_replicas: Number of replicas, on all machines together.
@@ -116,9 +116,7 @@ class TrainingConfig:
         Raises:
             UsageError: If one long sentence does not fit into a micro-batch.
         """
-        if num_replicas not in self._sizes:
-            self._sizes[num_replicas] = UpdateSize.of(self.hparams, num_replicas)
-        return self._sizes[num_replicas]
+        return UpdateSize.of(self.hparams, num_replicas)
 
     def reloaded(self) -> TrainingConfig:
         """Return this training after another process may have used its folder."""

@@ -1,4 +1,4 @@
-"""Settings of a training run that are not part of the model or of its optimisation."""
+"""Settings of a training run that are not part of the model or of its optimization."""
 
 from __future__ import annotations
 

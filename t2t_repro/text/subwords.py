@@ -1,10 +1,10 @@
 """SentencePiece subwords.
 
-Differs from the papers, which split tokenised words by byte-pair encoding
+Differs from the papers, which split tokenized words by byte-pair encoding
 (arXiv:1508.07909) or into word pieces: here a model is BPE or unigram
 (arXiv:1808.06226) and reads raw text, also inside a TensorFlow graph.
 
-Runs of spaces become one space; nothing else is normalised. Compatibility folding
+Runs of spaces become one space; nothing else is normalized. Compatibility folding
 (SentencePiece's default, NFKC) would make a system write "..." and "2" where the
 references have "…" and "²", and BLEU would count them as errors. A character outside
 the vocabulary is spelt in its UTF-8 bytes, so decoding returns any visible text that
@@ -340,7 +340,7 @@ def _warn_of_smaller_vocabulary(model: bytes, vocab_size: int) -> None:
     if size < vocab_size:
         logger.warning(
             "the training text is too small for %d subwords: the vocabulary has %d; "
-            "a smaller vocab_size would generalise better",
+            "a smaller vocab_size would generalize better",
             vocab_size,
             size,
         )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from t2t_repro.data import output_files
 from t2t_repro.data import prepare as prepare_module
-from t2t_repro.data import shard_writer
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.problem import PrepareSettings, ReversedProblem
 from t2t_repro.errors import UserError
@@ -146,7 +146,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 
 def test_data_that_another_process_prepares_is_refused(tmp_path):
     message = rf"another process \(pid {os.getpid()}\) is preparing data in {tmp_path}"
-    with shard_writer.locked_folder(tmp_path, "digits"):
+    with output_files.locked_folder(tmp_path, "digits"):
         with pytest.raises(UserError, match=message):
             prepare(Digits(), tmp_path)
         # A problem with other files can be prepared at the same time.

@@ -8,8 +8,9 @@ import pytest
 
 from t2t_repro.data import shard_writer
 from t2t_repro.data.manifest import SplitCounts
+from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.problem import RepeatedPair
-from t2t_repro.data.shard_writer import OutputFiles, write_splits
+from t2t_repro.data.shard_writer import write_splits
 from tests.support.corpus import examples_in
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, TEXT, Pairs
 

@@ -55,7 +55,7 @@ def test_a_file_with_the_line_ends_of_old_macs_is_refused(tmp_path, content):
         (b"\na\n\n", ["", "a", ""]),
         # A byte-order mark is left out at the start only.
         ("\ufeffa\n\ufeffb\n".encode(), ["a", "\ufeffb"]),
-        # Gzip is recognised by its content, whatever the file is called.
+        # Gzip is recognized by its content, whatever the file is called.
         (gzip.compress("ä\nb\n".encode(), mtime=0), ["ä", "b"]),
     ],
 )

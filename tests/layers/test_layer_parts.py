@@ -13,7 +13,7 @@ from t2t_repro.layers import (
     DecoderLayer,
     Encoder,
     EncoderLayer,
-    encoder_decoder,
+    sublayers,
 )
 from t2t_repro.layers.options import Sublayer, keyword_arguments
 
@@ -102,7 +102,7 @@ def test_an_attention_that_is_not_registered_is_refused_with_the_closest_names()
 
 def test_every_built_in_attention_is_declared_with_its_module():
     declared = {name: entry.module for name, entry in constants.SELF_ATTENTIONS.items()}
-    classes = encoder_decoder.SELF_ATTENTIONS.items()
+    classes = sublayers.SELF_ATTENTION_CLASSES.items()
     assert declared == {name: each.__module__ for name, each in classes}
 
 

@@ -16,7 +16,7 @@ from t2t_repro.layers import (
     MultiHeadAttention,
     ParameterAttention,
 )
-from t2t_repro.layers.encoder_decoder import OPTION_NAMES
+from t2t_repro.layers.sublayers import OPTION_NAMES
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams

@@ -15,7 +15,7 @@ from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs import TrainSettings
-from t2t_repro.runs.run import FORMAT, RUN_FILE, Run, loop_settings, save_tokenizers
+from t2t_repro.runs.run import FORMAT, RUN_FILE, Run, recorded_settings, save_tokenizers
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.user_packages import remember
 from tests.support.recorder import Recorder, record
@@ -79,7 +79,7 @@ def described(**changes):
         "model": "another",
         "random_seed": 11,
         "usr_dir": "/package",
-        "training": loop_settings(SETTINGS),
+        "training": recorded_settings(SETTINGS),
     }
     return make_run(**(values | changes))
 

@@ -59,7 +59,7 @@ TRAINING_LINES = [
 
 
 def expected_normalization(text: str) -> str:
-    """Normalise a text independently of the model: trim and merge spaces."""
+    """Normalize a text independently of the model: trim and merge spaces."""
     text = re.sub("[\ud800-\udfff]", "\ufffd", text)
     return re.sub(" +", " ", text.replace("\u2581", " ")).strip(" ")
 

@@ -14,7 +14,7 @@ from t2t_repro.cli.flags import (
     add_system_flags,
     number_in_range,
 )
-from t2t_repro.cli.framework import load_system, warm_up
+from t2t_repro.cli.loading import load_system, warm_up
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_output,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from t2t_repro.cli.framework import (
+from t2t_repro.cli.loading import (
     import_tensorflow,
     load_catalogue,
     several_checkpoints,
 )
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.ctranslate2.ctranslate2_limits import QUANTIZATIONS
 from t2t_repro.features.ctranslate2.ctranslate2_system import (
     Conversion,
     CTranslate2System,
 )
-from t2t_repro.features.ctranslate2.ctranslate2_translator import QUANTIZATIONS
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 

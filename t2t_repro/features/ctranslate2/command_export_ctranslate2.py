@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.loading import load_system
 from t2t_repro.cli.streams import read_input
 from t2t_repro.features.ctranslate2.command_engine import add_quantization_flag
 from t2t_repro.features.ctranslate2.ctranslate2_system import check_exportable

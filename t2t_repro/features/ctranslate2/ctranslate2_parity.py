@@ -16,8 +16,8 @@ from t2t_repro.decoding.hypothesis import Hypothesis, length_penalty
 from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
+from t2t_repro.features.ctranslate2.ctranslate2_limits import QUANTIZATIONS
 from t2t_repro.features.ctranslate2.ctranslate2_translator import (
-    QUANTIZATIONS,
     CTranslate2Translator,
     load_engine,
 )

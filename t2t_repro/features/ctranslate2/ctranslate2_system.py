@@ -17,11 +17,13 @@ from t2t_repro import catalogue
 from t2t_repro.data.text_files import identity
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UserError
+from t2t_repro.features.ctranslate2.ctranslate2_limits import (
+    check_expressible,
+    check_quantization,
+)
 from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     CTranslate2Translator,
-    check_expressible,
     check_followed,
-    check_quantization,
     import_ctranslate2,
     needed_positions,
 )

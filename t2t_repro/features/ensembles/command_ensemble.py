@@ -7,7 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.flags import number_in_range
-from t2t_repro.cli.framework import import_tensorflow_silently
+from t2t_repro.cli.loading import import_tensorflow_silently
 from t2t_repro.data.problem import Problem
 from t2t_repro.features.ensembles.ensemble_training import (
     prepare_ensemble,

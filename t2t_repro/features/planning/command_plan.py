@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro.cli import train
 from t2t_repro.cli.flags import number_in_range
-from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.loading import import_tensorflow
 from t2t_repro.cli.train import TrainingRequest, requested_training
 from t2t_repro.data.batch_plan import shapes_text
 from t2t_repro.data.manifest import Manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 from t2t_repro import catalogue
 from t2t_repro._checkout import make_results_importable
 from t2t_repro.cli.flags import number_in_range
-from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.loading import import_tensorflow
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.reproduction.comparison_report import comparison_report
 from t2t_repro.features.reproduction.paper_tables import TABLES, Table, find_row, select

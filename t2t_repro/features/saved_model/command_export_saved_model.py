@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from t2t_repro.cli.flags import number_in_range
-from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.loading import load_system
 from t2t_repro.features.saved_model.saved_model_export import (
     MAX_SOURCE_TOKENS,
     check_saved_model_folder,

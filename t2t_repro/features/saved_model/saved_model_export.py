@@ -1,6 +1,6 @@
 """Write a trained system as a SavedModel, with requests that warm it up.
 
-The first request after loading is slow, because TensorFlow initialises parts of a graph
+The first request after loading is slow, because TensorFlow initializes parts of a graph
 when they first run. TensorFlow Serving reads up to 1,000 records from
 `assets.extra/tf_serving_warmup_requests` and runs them before it accepts requests
 (https://www.tensorflow.org/tfx/serving/saved_model_warmup).

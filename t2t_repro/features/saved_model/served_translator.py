@@ -1,9 +1,9 @@
 """SavedModel: raw strings in, translations and scores out.
 
-Tokenisation, beam search and detokenisation are part of the graph. A program that loads
+Tokenization, beam search and detokenization are part of the graph. A program that loads
 it imports `tensorflow` and `tensorflow_text` (whose operations TensorFlow Serving has
 built in) and nothing of this package. Differs from tensor2tensor (`serving/export.py`),
-whose export takes serialised ids: here, a client needs no vocabulary.
+whose export takes serialized ids: here, a client needs no vocabulary.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ def make_card(
     """Score translations in every way.
 
     Args:
-        hypotheses: Untokenised translations.
-        references: One untokenised reference per translation.
+        hypotheses: Untokenized translations.
+        references: One untokenized reference per translation.
         sources: One source per translation, if they are known.
         training_words: Frequencies of words of the target language in the training
             text; by default, words are counted in the references.

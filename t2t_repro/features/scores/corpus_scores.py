@@ -3,7 +3,7 @@
 Only scores of one kind can be compared, so each names the published numbers of its
 kind. docs/scores.md shows how far the kinds are apart.
 
-The papers' tokenised BLEU is of Moses's tokens, with compounds split at hyphens, by
+The papers' tokenized BLEU is of Moses's tokens, with compounds split at hyphens, by
 multi-bleu. tensor2tensor: `utils/get_ende_bleu.sh`, which calls Moses's Perl scripts.
 Here `sacremoses`, a port of these scripts, replaces them. It is an optional dependency.
 """
@@ -115,8 +115,8 @@ def corpus_scores(
     """Score translations by all metrics.
 
     Args:
-        hypotheses: Untokenised translations, at least one.
-        references: One untokenised reference per translation.
+        hypotheses: Untokenized translations, at least one.
+        references: One untokenized reference per translation.
         language: Code of the target language, for Moses's tokenizer, if it is known.
         tokenizer: sacreBLEU's tokenizer. If it is not one of the published kinds, its
             BLEU replaces theirs, which would take a sentence without spaces for a word.
@@ -201,7 +201,7 @@ class MosesTokenizer:
     def __init__(self, language: str) -> None:
         if not is_available():
             raise UserError(
-                f"Moses tokenisation needs the package {PACKAGE}: `{INSTALL}`."
+                f"Moses tokenization needs the package {PACKAGE}: `{INSTALL}`."
             )
         sacremoses = importlib.import_module(PACKAGE)
         known = known_languages()
@@ -236,13 +236,13 @@ def tokenized_bleu(
 ) -> Score:
     """Return cased BLEU as `multi-bleu.perl` computes it on Moses's tokens.
 
-    Differs from `get_ende_bleu.sh`: both sides are tokenised in the same way. The
-    script tokenises only the output, because its reference is one file that is
-    tokenised already.
+    Differs from `get_ende_bleu.sh`: both sides are tokenized in the same way. The
+    script tokenizes only the output, because its reference is one file that is
+    tokenized already.
 
     Args:
-        hypotheses: Untokenised translations.
-        references: One untokenised reference per translation.
+        hypotheses: Untokenized translations.
+        references: One untokenized reference per translation.
         tokenizer: Tokenizer of the target language.
         compounds_split: Whether to split both sides at hyphens.
     """
@@ -251,7 +251,7 @@ def tokenized_bleu(
         tokenized = (tokenizer.tokenize(text) for text in texts)
         return [split_compounds(t) if compounds_split else t for t in tokenized]
 
-    # multi-bleu.perl does not smooth; `force` silences a warning about tokenised text.
+    # multi-bleu.perl does not smooth; `force` silences a warning about tokenized text.
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     score = metric.corpus_score(tokens(hypotheses), [tokens(references)])
     name = f"moses-{tokenizer.language}" + ("-atat" if compounds_split else "")

@@ -18,7 +18,7 @@ from t2t_repro.translation_scores import bleu_metric, chosen_tokenizer
 
 BOOTSTRAP, RANDOMIZATION = "bootstrap", "approximate_randomization"
 TESTS = (BOOTSTRAP, RANDOMIZATION)
-TRIALS = 10_000  # sacreBLEU's default for approximate randomisation
+TRIALS = 10_000  # sacreBLEU's default for approximate randomization
 _ROUNDING = 1e-9  # rounding error of a score; far below any real difference
 
 
@@ -56,7 +56,7 @@ def compare_translations(
 ) -> list[Comparison]:
     """Compare translations of the same sentences with those of a baseline.
 
-    Koehn 2004 (bootstrap); Riezler and Maxwell 2005 (approximate randomisation).
+    Koehn 2004 (bootstrap); Riezler and Maxwell 2005 (approximate randomization).
 
     Args:
         systems: Translations by the name of the system; the first is the baseline.
@@ -64,7 +64,7 @@ def compare_translations(
         test: One of `TESTS`.
         samples: Number of resamples or trials; 0 for sacreBLEU's defaults, 1,000
             resamples or 10,000 trials. The confidence intervals of approximate
-            randomisation always have 1,000 resamples.
+            randomization always have 1,000 resamples.
         tokenizer: Tokenizer of BLEU, one of `constants.BLEU_TOKENIZERS`.
         other_references: Further references, in streams of one per sentence.
 
@@ -143,7 +143,7 @@ def _check(
 def _randomization(
     metric: BLEU | CHRF | TER, pair: tuple[Sequence[str], Sequence[str]], trials: int
 ) -> float:
-    """Return the p-value of two systems by approximate randomisation.
+    """Return the p-value of two systems by approximate randomization.
 
     Each trial exchanges the translations of every second sentence, at random. The
     p-value is the share of trials whose difference is at least the true one.

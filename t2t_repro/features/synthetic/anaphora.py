@@ -56,6 +56,8 @@ _DESCRIBED = (
 )
 _ONE = tuple(d for d in phrases.PLAIN if not d.plural)
 _SEVERAL = tuple(d for d in phrases.PLAIN if d.plural)
+# Share of second clauses whose subject is the person of the first.
+_SUBJECT_AGAIN = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,11 @@ def _draw_second_handling(draw: Draw, first: _Antecedent, family: Tenses) -> Cla
     verb = _draw_other_verb(draw, first.clause.verb, first.thing)
     clause = start(draw, verb, family)
     person = first.person
-    if person and not (person.pronoun or person.negative) and draw.chance(0.6):
+    if (
+        person
+        and not (person.pronoun or person.negative)
+        and draw.chance(_SUBJECT_AGAIN)
+    ):
         set_subject(clause, anaphor(person, Case.NOMINATIVE))
     else:
         draw_subject(draw, clause, _MEN_AND_WOMEN)

@@ -28,6 +28,12 @@ from t2t_repro.features.synthetic.pronouns import draw_pronoun
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
 from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
 
+# Shares of pronouns among noun phrases that are people.
+SUBJECT_PRONOUNS = 0.28
+OBJECT_PRONOUNS = 0.25
+PREPOSITION_PRONOUNS = 0.2
+RECIPIENT_PRONOUNS = 0.35
+
 
 @dataclass(slots=True)
 class Clause:
@@ -312,7 +318,7 @@ def draw_subject(
         traits: The noun has any of these.
         attach: Adds a relative clause.
     """
-    phrase = draw_pronoun(draw, 0.28, traits, Case.NOMINATIVE)
+    phrase = draw_pronoun(draw, SUBJECT_PRONOUNS, traits, Case.NOMINATIVE)
     if phrase is None:
         determiners = phrases.DEFINITE if clause.negated else phrases.SUBJECT
         phrase = _draw_attached(draw, traits, Case.NOMINATIVE, determiners, attach)
@@ -345,7 +351,7 @@ def _draw_object(
     clause: Clause,
     case: Case,
     attach: Attach,
-    pronouns: float,
+    pronoun_share: float,
     negated: Sequence[phrases.Determiner],
 ) -> NounPhrase:
     """Draw an object.
@@ -355,11 +361,11 @@ def _draw_object(
         clause: The clause that gets the object.
         case: The case.
         attach: Adds a relative clause.
-        pronouns: Share of the pronouns among objects that are people.
+        pronoun_share: Share of the pronouns among objects that are people.
         negated: Determiners in a negated clause.
     """
     traits = clause.verb.objects
-    pronoun = draw_pronoun(draw, pronouns, traits, case, clause.agreement)
+    pronoun = draw_pronoun(draw, pronoun_share, traits, case, clause.agreement)
     determiners = negated if clause.negated else phrases.OBJECT
     return pronoun or _draw_attached(draw, traits, case, determiners, attach)
 
@@ -369,7 +375,9 @@ def add_complements(draw: Draw, clause: Clause, attach: Attach) -> None:
     verb = clause.verb
     if verb.frame in (Frame.ACCUSATIVE, Frame.DATIVE):
         case = Case.DATIVE if verb.frame is Frame.DATIVE else Case.ACCUSATIVE
-        phrase = _draw_object(draw, clause, case, attach, 0.25, phrases.NEGATED)
+        phrase = _draw_object(
+            draw, clause, case, attach, OBJECT_PRONOUNS, phrases.NEGATED
+        )
         add_verb_object(clause, phrase)
         return
     clause.objects += verb.english.particle
@@ -378,7 +386,8 @@ def add_complements(draw: Draw, clause: Clause, attach: Attach) -> None:
     elif verb.frame is Frame.PREPOSITIONAL:
         # Negation stays nicht.
         case = verb.german_case
-        phrase = _draw_object(draw, clause, case, attach, 0.2, phrases.DEFINITE)
+        share = PREPOSITION_PRONOUNS
+        phrase = _draw_object(draw, clause, case, attach, share, phrases.DEFINITE)
         _add_prepositional(clause, verb.preposition, verb.german_preposition, phrase)
     elif verb.frame is Frame.MOTION:
         direction = draw.pick(phrases.DIRECTIONS)
@@ -411,7 +420,9 @@ def add_objectless_verb(clause: Clause) -> None:
 
 
 def _add_two_objects(draw: Draw, clause: Clause, attach: Attach) -> None:
-    recipient = draw_pronoun(draw, 0.35, PEOPLE, Case.DATIVE, clause.agreement)
+    recipient = draw_pronoun(
+        draw, RECIPIENT_PRONOUNS, PEOPLE, Case.DATIVE, clause.agreement
+    )
     add_object(
         clause,
         recipient or phrases.noun_phrase(draw, PEOPLE, Case.DATIVE, phrases.DEFINITE),

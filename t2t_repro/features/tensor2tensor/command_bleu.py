@@ -57,8 +57,8 @@ def scores(
     """Return tensor2tensor's BLEU, 0 to 100, by the name that it prints.
 
     Args:
-        hypotheses: Untokenised translations.
-        references: One untokenised reference per translation.
+        hypotheses: Untokenized translations.
+        references: One untokenized reference per translation.
         variants: "uncased", "cased" or both.
 
     Raises:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from t2t_repro import registry
-from t2t_repro.cli.framework import load_catalogue
+from t2t_repro.cli.loading import load_catalogue
 from t2t_repro.cli.main import COMMANDS, CommandParser
 from t2t_repro.cli.streams import STANDARD_STREAM
 from t2t_repro.data.request import PairFiles

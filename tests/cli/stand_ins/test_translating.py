@@ -13,7 +13,7 @@ import pytest
 from t2t_repro import runs
 from t2t_repro.cli import decode as decode_command
 from t2t_repro.cli import evaluate as evaluate_command
-from t2t_repro.cli import framework
+from t2t_repro.cli import loading
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.features.ensembles import members
@@ -39,7 +39,7 @@ def decode(stage, *more, hparams="beam_size=3,alpha=0.9"):
 
 
 def set_threads(monkeypatch) -> Recorder:
-    return record(monkeypatch, framework, "_use_one_thread_per_operation", None)
+    return record(monkeypatch, loading, "_use_one_thread_per_operation", None)
 
 
 def test_a_terminal_has_all_threads_for_its_sentence(stage, monkeypatch):
@@ -419,7 +419,7 @@ def test_a_folder_without_a_run_is_answered_before_tensorflow_is_imported(
     stage, monkeypatch, capsys, command
 ):
     imported = []
-    for module in (f"t2t_repro.cli.{command}", "t2t_repro.cli.framework"):
+    for module in (f"t2t_repro.cli.{command}", "t2t_repro.cli.loading"):
         monkeypatch.setattr(
             f"{module}.import_tensorflow", lambda: imported.append(1), raising=False
         )

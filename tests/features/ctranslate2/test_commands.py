@@ -12,8 +12,8 @@ import pytest
 
 from t2t_repro.cli.main import main
 from t2t_repro.errors import UserError
+from t2t_repro.features.ctranslate2.ctranslate2_limits import QUANTIZATIONS
 from t2t_repro.features.ctranslate2.ctranslate2_parity import Parity
-from t2t_repro.features.ctranslate2.ctranslate2_translator import QUANTIZATIONS
 from tests.conftest import REPOSITORY
 from tests.support.trained_system import printed_by
 

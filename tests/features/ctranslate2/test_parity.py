@@ -12,8 +12,8 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
+from t2t_repro.features.ctranslate2.ctranslate2_limits import QUANTIZATIONS
 from t2t_repro.features.ctranslate2.ctranslate2_parity import Parity, SearchParity
-from t2t_repro.features.ctranslate2.ctranslate2_translator import QUANTIZATIONS
 from t2t_repro.runs import System
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer

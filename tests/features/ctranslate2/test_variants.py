@@ -8,7 +8,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.ctranslate2.ctranslate2_translator import (
+from t2t_repro.features.ctranslate2.ctranslate2_limits import (
     ACCEPTED,
     EXPRESSIBLE,
     QUANTIZATIONS,

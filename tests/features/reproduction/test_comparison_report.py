@@ -188,9 +188,9 @@ def test_parsers_are_sized_with_the_papers_subwords_and_few_symbols():
     # Projections and d_ff = 2048: 8 squares of the width in a layer of the encoder.
     matrices = 4 * (8 + 12) * 1024**2
     biases = 8 * (2048 + 1024)
-    normalisations = 4 * (2 + 3) * 2 * 1024
+    normalizations = 4 * (2 + 3) * 2 * 1024
     embeddings = 1024 * (16_000 + 2 * 56)
-    parameters = matrices + biases + normalisations + embeddings
+    parameters = matrices + biases + normalizations + embeddings
     assert wsj["params at full size"] == f"{parameters:,}"
     assert semi["params at full size"] == f"{parameters + 1024 * 16_000:,}"
 

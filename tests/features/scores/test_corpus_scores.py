@@ -236,7 +236,7 @@ def test_the_language_decides_how_apostrophes_are_split(german):
     assert german.tokenize("”so”") == "&quot; so &quot;"
 
 
-def test_any_text_can_be_tokenised(german):
+def test_any_text_can_be_tokenized(german):
     for text in ("", " ", "\x00", "\u202e漢字 🙂", "-" * 5000, "\ud800"):
         split_compounds(german.tokenize(text))
 

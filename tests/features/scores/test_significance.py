@@ -136,7 +136,7 @@ def test_different_translations_with_equal_scores_have_p_1(test):
     assert {(c.system, c.p_value) for c in found} == {("first", None), ("second", 1.0)}
 
 
-def test_one_different_sentence_is_never_significant_by_randomisation():
+def test_one_different_sentence_is_never_significant_by_randomization():
     second = ["they are gone .", *REFERENCES[1:]]
     found = compared("approximate_randomization", first=REFERENCES, second=second)
     for metric in ("BLEU", "chrF2", "TER"):

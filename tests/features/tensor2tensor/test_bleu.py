@@ -26,7 +26,7 @@ REFERENCES = [
 
 
 def tokens(text):
-    """Tokenise as tensor2tensor's bleu_hook.bleu_tokenize does, for ASCII text."""
+    """Tokenize as tensor2tensor's bleu_hook.bleu_tokenize does, for ASCII text."""
     punctuation = r"[!\"#%&'()*,\-./:;?@\[\\\]_{}]"
     text = re.sub(rf"([^\d])({punctuation})", r"\1 \2 ", text)
     text = re.sub(rf"({punctuation})([^\d])", r" \1 \2", text)

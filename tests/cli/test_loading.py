@@ -9,14 +9,14 @@ import sys
 import pytest
 import tensorflow as tf
 
-from t2t_repro.cli import framework
+from t2t_repro.cli import loading
 
 
 def test_a_command_keeps_freed_memory_before_it_imports_tensorflow(monkeypatch):
     order = []
-    monkeypatch.setattr(framework, "keep_freed_memory", lambda: order.append("keep"))
-    monkeypatch.setattr(framework.importlib, "import_module", order.append)
-    framework.import_tensorflow()
+    monkeypatch.setattr(loading, "keep_freed_memory", lambda: order.append("keep"))
+    monkeypatch.setattr(loading.importlib, "import_module", order.append)
+    loading.import_tensorflow()
     assert order == ["keep", "tensorflow", "keras"]
 
 
@@ -45,7 +45,7 @@ def test_a_limit_of_memory_in_which_tensorflow_cannot_start_is_named(
 
 def test_the_banner_of_the_import_is_left_out_and_its_errors_are_not(capfd):
     error, later = b"E0000 00:00:17.6 11225 cuda.cc:1] no device\n", b"I0000 later\n"
-    with framework._drop_banner():
+    with loading._drop_banner():
         os.write(2, b"I0000 00:00:17.6 11225 port.cc:153] oneDNN is on.\n")
         os.write(2, b"WARNING: All log messages before absl::InitializeLog() is\n")
         os.write(2, error)
@@ -55,7 +55,7 @@ def test_the_banner_of_the_import_is_left_out_and_its_errors_are_not(capfd):
 
 def test_a_package_that_is_left_out_looks_as_if_it_were_not_installed(monkeypatch):
     monkeypatch.delitem(sys.modules, "this", raising=False)
-    with framework._hide_packages(["this", "os"]):
+    with loading._hide_packages(["this", "os"]):
         with pytest.raises(ImportError):
             importlib.import_module("this")
         assert importlib.util.find_spec("this") is None
@@ -74,14 +74,14 @@ def new_process():
     program = (
         "import os\n"
         "import sys\n"
-        "from t2t_repro.cli import decode, framework\n"
-        "framework.import_tensorflow()\n"
+        "from t2t_repro.cli import decode, loading\n"
+        "loading.import_tensorflow()\n"
         "import tensorflow as tf\n"
         "for setting in ('3', None):\n"
         "    os.environ.pop('TF_NUM_INTRAOP_THREADS', None)\n"
         "    if setting:\n"
         "        os.environ['TF_NUM_INTRAOP_THREADS'] = setting\n"
-        "    framework._use_one_thread_per_operation()\n"
+        "    loading._use_one_thread_per_operation()\n"
         "    print(tf.config.threading.get_intra_op_parallelism_threads())\n"
         "from t2t_repro.runs import System\n"
         "import t2t_repro.models.transformer\n"
@@ -108,5 +108,5 @@ def test_threads_that_are_in_use_stay(monkeypatch):
     monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
     tf.constant(1)
     before = tf.config.threading.get_intra_op_parallelism_threads()
-    framework._use_one_thread_per_operation()
+    loading._use_one_thread_per_operation()
     assert tf.config.threading.get_intra_op_parallelism_threads() == before

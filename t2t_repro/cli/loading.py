@@ -1,9 +1,6 @@
 """Load the catalogue, TensorFlow or a trained system for a command.
 
 TensorFlow is imported without its banner, which no setting can silence.
-
-An engine of a feature is a module with `HELP`, the names of its flags in `FLAGS`,
-`add_flags(parser)`, and `load(args, hparams)`, which returns a `TranslatingSystem`.
 """
 
 from __future__ import annotations
@@ -15,15 +12,14 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from t2t_repro import catalogue
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features import modules
+from t2t_repro.errors import UserError
 from t2t_repro.machine import keep_freed_memory
 from t2t_repro.progress import status
 from t2t_repro.runs.run import Run, member_folders, run_group
@@ -219,68 +215,3 @@ def _drop_banner() -> Generator[None]:
             for line in held_back:
                 if not _BANNER.match(line):
                     os.write(2, line)
-
-
-TENSORFLOW = "tensorflow"
-
-
-def add_engine_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of the engine."""
-    found = modules("engines")
-    parser.add_argument(
-        "--engine",
-        choices=(TENSORFLOW, *found),
-        default=TENSORFLOW,
-        help="; ".join(
-            [
-                "tensorflow = the trained model itself (default)",
-                *(f"{name} = {engine.HELP}" for name, engine in found.items()),
-            ]
-        ),
-    )
-    for engine in found.values():
-        engine.add_flags(parser)
-
-
-def load_translating_system(
-    args: argparse.Namespace, hparams: DecodeHParams, *, parallel_batches: bool
-) -> TranslatingSystem:
-    """Load the trained system in the engine that the flags name.
-
-    Args:
-        args: Flags of `add_system_flags` and `add_engine_flags`.
-        hparams: Settings of the search, to be checked.
-        parallel_batches: See `load_system`.
-
-    Raises:
-        UserError: If the run, the checkpoint or the export is missing or damaged.
-        UsageError: If flags contradict each other, or a setting does not fit.
-    """
-    found = modules("engines")
-    refuse_flags_of_others(args, "engine", found)
-    if args.engine != TENSORFLOW:
-        return found[args.engine].load(args, hparams)
-    return load_system(args, hparams, ensembles=True, parallel_batches=parallel_batches)
-
-
-def refuse_flags_of_others(
-    args: argparse.Namespace, chosen: str, choices: Mapping[str, ModuleType]
-) -> None:
-    """Refuse flags that have no effect with the chosen engine or format.
-
-    Args:
-        args: Flags of the command.
-        chosen: Name of the flag that chooses: "engine" or "format".
-        choices: The module of each choice, with its `FLAGS`.
-
-    Raises:
-        UsageError: If one of them is given without effect.
-    """
-    own = getattr(choices.get(getattr(args, chosen)), "FLAGS", ())
-    for choice, module in choices.items():
-        for name in module.FLAGS:
-            if name not in own and getattr(args, name) is not None:
-                raise UsageError(
-                    f"received --{name} without --{chosen} {choice}, without which it "
-                    "would have no effect."
-                )
