@@ -557,9 +557,8 @@ class BlockedAttention(MultiHeadAttention):
         attention_neighbourhood: Number of positions that each position sees (r), odd.
         **kwargs: Other arguments of `MultiHeadAttention`.
 
-    Call arguments:
-        As for `MultiHeadAttention`. All queries have the same `attention_mask`,
-        `[batch, 1, 1, length]`.
+    The call arguments are those of `MultiHeadAttention`, but `attention_mask` is the
+    same for all queries, `[batch, 1, 1, length]`.
 
     Returns:
         `[batch, length, hidden_size]`; see `MultiHeadAttention`.

@@ -97,8 +97,7 @@ class BranchedAttention(BranchNetworks, MultiHeadAttention):
         **kwargs: Other arguments of `BranchNetworks`, `Branches` and
             `MultiHeadAttention`.
 
-    Call arguments:
-        As for `MultiHeadAttention`.
+    The call arguments are those of `MultiHeadAttention`.
 
     Returns:
         `[batch, query_length, hidden_size]`.
@@ -215,8 +214,7 @@ class WeightedHeads(Branches, MultiHeadAttention):
             of every branch; or "shared", for which it is their sum.
         **kwargs: Arguments of `Branches` and `MultiHeadAttention`.
 
-    Call arguments:
-        As for `MultiHeadAttention`.
+    The call arguments are those of `MultiHeadAttention`.
 
     Returns:
         `[batch, query_length, hidden_size]`, or for "per_branch",
@@ -273,8 +271,7 @@ class WeightedFeedForward(Branches, FeedForward):
         **kwargs: Arguments of `Branches` and `FeedForward`, among them the required
             `filter_size`.
 
-    Call arguments:
-        As for `FeedForward`.
+    The call arguments are those of `FeedForward`.
 
     Raises:
         ValueError: If an option is unknown, or `num_heads` does not divide
