@@ -29,12 +29,7 @@ _SEPARATORS = {"&&", "||", ";", "|", "&", "(", ")"}
 
 
 class Command(NamedTuple):
-    """A command on a page.
-
-    Attributes:
-        page: Name of the page.
-        words: The program and its arguments, without redirections.
-    """
+    """A command on a page."""
 
     page: str
     words: tuple[str, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -14,27 +14,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 BENCHMARKS = sorted((REPOSITORY / "benchmarks").rglob("*.py"))
 
 
-def defined_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that a module defines or imports, at any depth."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (alias.asname or alias.name for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value  # names that a package imports when they are first used
-
-
 def is_there(module: str, name: str) -> bool:
-    path = REPOSITORY.joinpath(*module.split("."))
-    if path.joinpath(f"{name}.py").is_file() or path.joinpath(name).is_dir():
-        return True
-    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    if not source.is_file():
-        return False
-    return name in defined_names(ast.parse(source.read_text(encoding="utf-8")))
+    found = hasattr(importlib.import_module(module), name)
+    return found or importlib.util.find_spec(f"{module}.{name}") is not None
 
 
 @pytest.mark.parametrize(

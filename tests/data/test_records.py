@@ -42,19 +42,6 @@ def write_records(path, records) -> None:
             write(record)
 
 
-def read(path) -> list[bytes]:
-    return [record.numpy() for record in tf.data.TFRecordDataset([str(path)])]
-
-
-def records(count: int) -> list[bytes]:
-    return [f"record {index}".encode() for index in range(count)]
-
-
-def test_records_are_written_in_order(tmp_path):
-    write_records(tmp_path / "file", iter(records(50)))
-    assert read(tmp_path / "file") == records(50)
-
-
 def test_records_end_where_tensorflow_reads_their_ends(tmp_path):
     written = [b"", b"a", b"bc" * 300]
     write_records(tmp_path / "file", written)

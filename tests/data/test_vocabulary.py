@@ -136,14 +136,6 @@ def test_inputs_beside_symbols_may_have_the_users_model(sentencepiece_calls):
     assert sentencepiece_calls.calls == []
 
 
-def test_text_is_sampled_up_to_a_limit(sentencepiece_calls, monkeypatch):
-    monkeypatch.setattr(vocabulary, "MAX_TRAINING_PAIRS", 3)
-    learn_tokenizers(Pairs(), SETTINGS, None)
-    lines = lines_of(sentencepiece_calls.calls[0])
-    assert len(lines) == 3
-    assert [source for source in SOURCES if source in lines] == lines
-
-
 def test_symbols_that_a_sample_misses_are_in_the_vocabulary(
     sentencepiece_calls, monkeypatch
 ):

@@ -78,13 +78,7 @@ def test_a_sample_depends_on_neither_batch_nor_chunk(model):
 
 
 def log_probs_and_coverages(models, pairs, beta):
-    """Yield the score parts of translations, by one whole pass through each model.
-
-    Args:
-        models: Models whose probabilities and attention are averaged.
-        pairs: Pairs of a sentence and the ids of its translation.
-        beta: Weight of the coverage.
-    """
+    """Yield the score parts of translations, by one whole pass through each model."""
     sources = [[*SYMBOLS.encode(sentence), 1] for sentence, _ in pairs]
     targets = [[*ids] for _, ids in pairs]
     features = {"inputs": padded(sources), "targets": padded(targets)}

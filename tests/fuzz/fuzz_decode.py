@@ -105,14 +105,7 @@ class HardFile:
 def hard_file(
     seed: int, number: int, known: Mapping[str, str], length: int = LINES_PER_FILE
 ) -> HardFile:
-    """Return a file: the same for the same seed and number.
-
-    Args:
-        seed: Seed of the run.
-        number: Number of the file.
-        known: Translation by sentence.
-        length: Number of lines at least.
-    """
+    """Return a file: the same for the same seed and number."""
     source = random.Random(f"{seed} {number}")
     made = HardFile(number, [], {}, [])
     sentences = list(known)

@@ -65,14 +65,7 @@ def hard_batch(seed: int, number: int) -> list[bytes]:
 def check_batch(
     signatures: Mapping[str, Any], translator: Any, batch: list[bytes], report: Report
 ) -> None:
-    """Translate a batch both ways, and add all differences to the report.
-
-    Args:
-        signatures: Signatures of the SavedModel.
-        translator: `Translator` of the same system.
-        batch: Strings, which need not be UTF-8.
-        report: Report to add to.
-    """
+    """Translate a batch both ways, and add all differences to the report."""
     import tensorflow as tf
 
     report.inputs += len(batch)

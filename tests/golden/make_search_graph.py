@@ -34,12 +34,7 @@ CASES = {
 
 
 def operations(options: BeamSearchOptions, **arguments: Any) -> dict[str, int]:
-    """Count the operations of a search by their type, including those of its loop.
-
-    Args:
-        options: Settings of the search.
-        **arguments: Further arguments of `beam_search`.
-    """
+    """Count the operations of a search by their type, including those of its loop."""
 
     def step(ids: Any, position: Any, history: Any, cache: Any) -> tuple[Any, Any]:
         return ops.take(cache["logits"], ids, axis=0), cache

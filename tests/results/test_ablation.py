@@ -7,16 +7,12 @@ import pytest
 pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
 from results.ablation import forms
-from tests.support.form_runs import AROUND, CURVES, RESULTS
+from tests.support.form_runs import AROUND, CURVES, RESULTS, table_rows
 
 
 def cells(row: str, results=RESULTS, curves=CURVES) -> dict[str, str]:
-    lines = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in forms(results, curves).splitlines()
-    ]
-    (found,) = [line for line in lines if line[0] == f"`forms/{row}`"]
-    return dict(zip(lines[0], found, strict=True))
+    rows = table_rows(forms(results, curves))
+    return next(found for found in rows if found["row"] == f"`forms/{row}`")
 
 
 def test_rows_without_results_are_not_yet_measured():

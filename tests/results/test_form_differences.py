@@ -25,6 +25,7 @@ from tests.support.form_runs import (
     SEVERAL,
     SHARED,
     result,
+    table_rows,
 )
 
 
@@ -32,13 +33,8 @@ def cells(
     row: str, results=SEVERAL, curves=CURVES, repeats=(), reference="transformer"
 ) -> dict[str, str]:
     """Map the headings to the cells of a row; empty if the table lacks the row."""
-    text = differences_table(results, curves, repeats, reference)
-    lines = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in text.splitlines()
-    ]
-    found = [line for line in lines if line[0] == f"`forms/{row}`"]
-    return dict(zip(lines[0], found[0], strict=True)) if found else {}
+    rows = table_rows(differences_table(results, curves, repeats, reference))
+    return next((found for found in rows if found["row"] == f"`forms/{row}`"), {})
 
 
 def test_differences_are_those_of_the_model_of_systems_and_seeds():

@@ -10,6 +10,7 @@ pytest.importorskip("scipy", reason="the extra `results` is not installed")
 from results import noise, tables
 from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.result_files import shipped_results
+from tests.support.form_runs import table_rows
 
 RESULTS = shipped_results()
 
@@ -33,13 +34,8 @@ def count(column: str, score: str) -> str:
 def test_the_agreement_of_averages_is_beside_that_of_the_last_checkpoints(
     column, score
 ):
-    lines = tables.agreement(RESULTS, "long").splitlines()
-    headings, _, *rows = (
-        [cell.strip() for cell in line.strip("|").split("|")] for line in lines
-    )
-    cells = next(
-        dict(zip(headings, row, strict=True)) for row in rows if row[1] == column
-    )
+    rows = table_rows(tables.agreement(RESULTS, "long"))
+    cells = next(row for row in rows if column in row.values())
     assert cells["pairs in order"] == count(column, score)
     assert cells["pairs in order, averages"] == count(column, f"{score}, averaged")
 

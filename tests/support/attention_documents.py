@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.numpy_transformer import softmax
+
 Document = dict[str, Any]
 SOURCE = [
     *("▁Der", "▁kleine", "▁Hund", "▁läuft", "▁schnell", "▁nach", "▁Haus", "e", "▁."),
@@ -33,11 +35,6 @@ def words_of(tokens: Sequence[str]) -> list[list[int]]:
 def sequence(tokens: Sequence[str]) -> Document:
     text = "".join(t for t in tokens if t != "</s>").replace("▁", " ").strip()
     return {"text": text, "tokens": list(tokens), "words": words_of(tokens)}
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    scores = np.exp(scores - scores.max(-1, keepdims=True))
-    return scores / scores.sum(-1, keepdims=True)
 
 
 def encoded(weights: np.ndarray) -> str:

@@ -67,12 +67,7 @@ def normalized(x: np.ndarray, gamma, beta, epsilon: float) -> np.ndarray:
 
 
 class BranchReference:
-    """One layer.
-
-    Args:
-        weights: Arrays by their path below the layer.
-        options: Arguments of the layer without their defaults.
-    """
+    """One layer."""
 
     def __init__(self, weights: Weights, options: dict[str, Any]) -> None:
         self.w = {path: np.asarray(value, "float64") for path, value in weights.items()}

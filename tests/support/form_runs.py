@@ -15,6 +15,15 @@ PLAIN, AROUND, SHARED = (
 )
 
 
+def table_rows(text: str) -> list[dict[str, str]]:
+    """Return the cells of each row of a table in Markdown, by heading."""
+    headings, *lines = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+    )
+    return [dict(zip(headings, line, strict=True)) for line in lines[1:]]
+
+
 def result(system: str, seed: int, nll: float, bleu: float = 30.0):
     scores = {
         "nll (dev)": nll,

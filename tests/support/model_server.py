@@ -14,11 +14,7 @@ from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
 
 
 class ModelServer:
-    """A SavedModel in a session.
-
-    Args:
-        folder: Folder of the SavedModel.
-    """
+    """A SavedModel in a session."""
 
     def __init__(self, folder: str) -> None:
         self._session = tf.compat.v1.Session(graph=tf.Graph())

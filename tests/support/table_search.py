@@ -79,13 +79,6 @@ class TableModel:
         """Run the beam search under test, and leave out empty places.
 
         It runs one operation at a time, which is much faster than tracing a graph.
-
-        Args:
-            limits: Longest hypothesis of every sentence.
-            options: Options of the search.
-            in_graph: Whether to run a graph of unknown shapes.
-            jit_compile: Whether to compile the search by XLA.
-            per_row: `RowTensors` of the search.
         """
         tensors = {name: tf.constant(x) for name, x in (per_row or {}).items()}
         if self.attention is not None:
@@ -159,12 +152,7 @@ class TableSearch:
 def graph_of(
     search: TableSearch, kinds: tuple[tuple[str, int, tf.DType], ...]
 ) -> Callable:
-    """Return a search as a graph of unknown shapes.
-
-    Args:
-        search: The search.
-        kinds: Name, rank and dtype of each of its `tensors`.
-    """
+    """Return a search as a graph of unknown shapes."""
     signature = [
         tf.TensorSpec([None], tf.int32),
         tf.TensorSpec([None, None, search.vocab_size], tf.float32),

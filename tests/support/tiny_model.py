@@ -27,12 +27,7 @@ def tiny_arguments(**changes: Any) -> dict[str, Any]:
 
 
 def tiny_transformer(seed: int = 0, **changes: Any) -> Transformer:
-    """Make a model with random weights, including biases and gains.
-
-    Args:
-        seed: Seed of the weights.
-        **changes: Arguments of `Transformer`.
-    """
+    """Make a model with random weights, including biases and gains."""
     model = Transformer(**OPTIONS | changes)
     randomize(model, seed)
     return model

@@ -41,12 +41,7 @@ class HiddenPackages:
 def run_without_tensorflow(
     module: str | Path, *arguments: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run a module in its own process, and return its exit code and output.
-
-    Args:
-        module: Name of the module, or path of a script.
-        *arguments: Arguments of its command line.
-    """
+    """Run a module in its own process, and return its exit code and output."""
     environment = os.environ | {
         "KERAS_BACKEND": "jax",
         "JAX_PLATFORMS": "cpu",

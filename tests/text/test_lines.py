@@ -31,19 +31,11 @@ BLANK_LINES = [
 VISIBLE_LINES = ["a", "\u200ba\u200b", "\u0301", "\u06dd", "\ufffd", "\u2581", "\ud800"]
 
 
-@pytest.mark.parametrize("line", BLANK_LINES)
-def test_a_line_that_shows_nothing_is_blank(line):
-    assert is_blank(line)
-
-
-@pytest.mark.parametrize("line", VISIBLE_LINES)
-def test_a_line_with_a_visible_character_is_not_blank(line):
-    assert not is_blank(line)
-
-
-def test_the_blank_characters_are_those_that_unicode_does_not_show():
-    wrong = [c for c in EVERY_CHARACTER if is_blank(c) != shows_nothing(c)]
-    assert wrong == []
+def test_the_blank_lines_are_those_of_characters_that_unicode_does_not_show():
+    lines = [*EVERY_CHARACTER, *BLANK_LINES, *VISIBLE_LINES]
+    assert [x for x in lines if is_blank(x) != shows_nothing(x)] == []
+    assert all(map(is_blank, BLANK_LINES))
+    assert not any(map(is_blank, VISIBLE_LINES))
 
 
 def test_no_letter_with_a_name_is_blank_but_the_hangul_fillers():

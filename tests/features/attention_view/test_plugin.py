@@ -74,13 +74,7 @@ def server_process(flags):
 
 
 class Tab:
-    """The plugin on a folder of event files.
-
-    Args:
-        ingester: Makes TensorBoard's ingester of data from its flags.
-        logdir: Folder of event files.
-        flags: More flags of the command line.
-    """
+    """The plugin on a folder of event files."""
 
     def __init__(self, ingester, logdir, *flags):
         parsed = flags_of(logdir, *flags)

@@ -59,13 +59,6 @@ def lively():
     return tiny_transformer(seed=12, norm="pre", tie_embeddings=False, **layers)
 
 
-def test_greedy_translations_and_their_ids_are_equal(lively, tmp_path):
-    ours, theirs = both(lively, tmp_path / "model", beam_size=1)
-    assert [best.ids for (best,) in ours] == [best.ids for (best,) in theirs]
-    assert [best.text for (best,) in ours] == [best.text for (best,) in theirs]
-    assert len({best.text for (best,) in ours}) >= 5
-
-
 @pytest.fixture
 def changing(lively):
     weights = lively.get_weights()

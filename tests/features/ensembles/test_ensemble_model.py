@@ -61,12 +61,7 @@ def test_an_ensemble_of_a_model_with_itself_is_the_model(models):
 
 
 def greedy(computed, sentence):
-    """Translate by whole passes, with the token of the highest mean probability.
-
-    Args:
-        computed: Functions that compute the logits of the models.
-        sentence: Source.
-    """
+    """Translate by whole passes, with the token of the highest mean probability."""
     ids = [*SYMBOLS.encode(sentence), EOS_ID]
     inputs = padded([ids], 9)  # a function is traced once per shape
     limit, tokens, log_prob = len(ids) + 4, [], 0.0

@@ -88,25 +88,22 @@ def test_branch_weights_move_in_the_papers_share_of_the_training():
     assert paper.learning_rate_warmup_steps == 4_000
 
 
-def test_every_width_and_depth_is_scaled():
-    full = catalogue.hparams("transformer_base").replace(
-        hidden_size=800,
-        filter_size=832,
-        attention_key_channels=864,
-        attention_value_channels=896,
-        parameter_attention_key_channels=928,
-        parameter_attention_value_channels=960,
-        num_hidden_layers=6,
-        num_encoder_layers=8,
-        num_decoder_layers=10,
-    )
+WIDTHS = (
+    *("hidden_size", "filter_size"),
+    *("attention_key_channels", "attention_value_channels"),
+    *("parameter_attention_key_channels", "parameter_attention_value_channels"),
+)
+DEPTHS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
+
+
+def test_widths_are_a_quarter_and_depths_a_half():
+    widths = dict(zip(WIDTHS, range(800, 1000, 32), strict=False))
+    depths = dict(zip(DEPTHS, (6, 8, 10), strict=True))
+    full = catalogue.hparams("transformer_base").replace(**widths, **depths)
     small = recipes.scaled(full)
-    assert (small.hidden_size, small.filter_size) == (200, 208)
-    assert (small.attention_key_channels, small.attention_value_channels) == (216, 224)
-    assert small.parameter_attention_key_channels == 232
-    assert small.parameter_attention_value_channels == 240
-    assert small.num_hidden_layers == 3
-    assert (small.num_encoder_layers, small.num_decoder_layers) == (4, 5)
+    for name in (*WIDTHS, *DEPTHS):
+        divisor = 4 if name in WIDTHS else 2
+        assert getattr(small, name) * divisor == getattr(full, name), name
 
 
 @pytest.mark.parametrize("name", OWN)

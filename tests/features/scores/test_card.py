@@ -175,28 +175,23 @@ FOUR = ["the cat", "a dog sat", "", "the house is red"]
 FOUR_TRUE = ["the cat", "a dog sits here", "x", "the house is green"]
 
 
-def lines(examples):
-    return [example.line for example in examples]
-
-
-def chosen(scores, count, references=None):
+@pytest.mark.parametrize(
+    ("scores", "count", "references", "best", "worst"),
+    [
+        ([30, 10, 50, 20, 40], 2, None, [3, 5], [2, 4]),
+        # No sentence is among both.
+        ([30, 10, 20], 5, None, [1, 3], [2]),
+        ([30], 5, None, [1], []),
+        # Of equal scores, the longer reference comes first, then the earlier line.
+        ([7] * 5, 2, ["a", "bbb", "cc", "dd", "e"], [4, 1], [2, 3]),
+    ],
+)
+def test_the_best_are_best_first_and_the_worst_are_worst_first(
+    scores, count, references, best, worst
+):
     references = references or ["r"] * len(scores)
-    best, worst = best_and_worst(scores, ["h"] * len(scores), references, None, count)
-    return lines(best), lines(worst)
-
-
-def test_the_best_are_best_first_and_the_worst_are_worst_first():
-    assert chosen([30, 10, 50, 20, 40], 2) == ([3, 5], [2, 4])
-
-
-def test_no_sentence_is_among_the_best_and_the_worst():
-    assert chosen([30, 10, 20], 5) == ([1, 3], [2])
-    assert chosen([30], 5) == ([1], [])
-
-
-def test_of_equal_scores_the_longer_reference_comes_first_then_the_earlier_line():
-    references = ["a", "bbb", "cc", "dd", "e"]
-    assert chosen([7] * 5, 2, references) == ([4, 1], [2, 3])
+    found = best_and_worst(scores, ["h"] * len(scores), references, None, count)
+    assert [[x.line for x in examples] for examples in found] == [best, worst]
 
 
 def test_an_example_has_its_own_texts_and_scores():
