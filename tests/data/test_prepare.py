@@ -197,14 +197,6 @@ def test_a_damaged_manifest_is_refused(data_dir, tmp_path, content):
         prepare(Numbers(), folder, settings=SETTINGS)
 
 
-def test_a_manifest_of_another_format_is_refused(data_dir, tmp_path):
-    name = "numbers.manifest.json"
-    values = json.loads(contents(data_dir)[name]) | {"format": 99}
-    folder = damaged_copy(data_dir, tmp_path, name, json.dumps(values).encode())
-    with pytest.raises(UserError, match=f"received format 99, expected {FORMAT}"):
-        Manifest.load(folder, Numbers())
-
-
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
     path = tmp_path / "own.model"

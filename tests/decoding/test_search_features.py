@@ -47,11 +47,9 @@ def rule_of(constraints, prefix=()):
 
 
 CONSTRAINTS = [
-    Constraints(min_length=1),
     Constraints(min_length=3),
     Constraints(no_repeat_ngram_size=1),
     Constraints(no_repeat_ngram_size=2),
-    Constraints(no_repeat_ngram_size=3),
     Constraints(no_repeat_ngram_size=9),  # longer than any hypothesis
     # After all three tokens, only EOS is left.
     Constraints(min_length=4, no_repeat_ngram_size=1),

@@ -73,7 +73,8 @@ def logits_of(model: Transformer, batch: dict, **options) -> np.ndarray:
     return keras.ops.convert_to_numpy(model(batch, **options))
 
 
-# Other tests compare them with formulas; these test properties of every model.
+# Other tests compare them with formulas; these test properties of every model. For
+# other forms of branches, see tests/layers/test_branch_settings.py.
 VARIANTS = {
     "restricted": {"self_attention_type": "restricted", "attention_neighbourhood": 3},
     "restricted by a mask": {
@@ -93,15 +94,9 @@ VARIANTS = {
         "parameter_attention_value_channels": 6,
     },
     "weighted": {"branched_attention": "split"},
-    "weighted, shared": {"branched_attention": "shared", "norm": "pre"},
     "weighted self-attention": {
         "branched_attention": "split",
         "branched_in_decoder": "self",
-    },
-    "gated": {"branched_attention": "split", "branch_top_k": 1},
-    "weighted, residuals inside": {
-        "branched_attention": "split",
-        "branch_residual": "inside",
     },
     "weighted, a stream each": {
         "branched_attention": "split",
