@@ -5,6 +5,7 @@ One module, so that one worker makes the export.
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import re
@@ -304,13 +305,23 @@ def test_a_grpc_request_for_scores_names_both_sides(server, subword_system):
 
 def test_every_output_of_every_signature_has_one_row_per_input(server):
     # Otherwise the server can neither batch requests nor answer REST requests by row.
-    # For those, texts must be UTF-8 and numbers finite, as other tests show.
     for name in SIGNATURES:
         texts = {"inputs": TEXTS, "targets": TEXTS}
         if name in ("serving_default", "n_best"):
             del texts["targets"]
         found = predicted(server, name, texts)
         assert {len(value) for value in found.values()} == {len(TEXTS)}
+
+
+def test_answers_are_rows_of_json_as_rest_has_them(server, best):
+    found = predicted(server, "", {"inputs": [*TEXTS, b"\xff\xfe we \xed\xa0\x80"]})
+    columns = {name: values.tolist() for name, values in found.items()}
+    columns["outputs"] = as_text(found["outputs"])
+    values = zip(*columns.values(), strict=True)
+    rows = [dict(zip(columns, row, strict=True)) for row in values]
+    answer = json.loads(json.dumps({"predictions": rows}, allow_nan=False))
+    assert [row["outputs"] for row in answer["predictions"]][:-1] == best
+    assert set(answer["predictions"][0]) == {"outputs", "scores", "truncated"}
 
 
 def test_an_export_has_one_answerable_warm_up_request_per_signature(
