@@ -55,7 +55,7 @@ class Feature:
         commands: Its commands by name.
         exports: Formats of `t2t export`, each with its module; see `cli/export.py`.
         engines: Engines of `t2t decode` and `evaluate`, each with its module; see
-            `cli/loading.py`.
+            `cli/engines.py`.
         evaluators: Modules whose `make_evaluators(training)` returns functions that run
             at every evaluation of a training run; see `runs/evaluators.py`.
         trainers: Modules that train in another way on request, with `add_flags(parser)`
