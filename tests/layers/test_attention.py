@@ -60,13 +60,6 @@ def test_additive_attention_is_bahdanaus():
         assert logits[b, n, t, s] == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_causal_block_equals_one_under_the_causal_mask():
-    x = RANDOM.normal(size=(2, 5, 8)).astype("float32")
-    np.testing.assert_array_equal(
-        block(causal=True)(x, x), block()(x, x, causal_mask(5))
-    )
-
-
 def test_a_causal_block_also_applies_a_given_mask():
     x = RANDOM.normal(size=(2, 5, 8)).astype("float32")
     mask = RANDOM.random((2, 1, 5, 5)) < 0.5

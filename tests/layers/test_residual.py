@@ -17,22 +17,6 @@ def connection(norm: str, dropout_rate: float = 0.0) -> ResidualConnection:
     return layer
 
 
-def normalized(x: np.ndarray) -> np.ndarray:
-    return (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
-
-
-def test_post_norm_normalizes_the_sum():
-    layer = connection("post")
-    np.testing.assert_array_equal(layer.prepare(X), X)
-    np.testing.assert_allclose(layer(X, F), normalized(X + F), atol=1e-5)
-
-
-def test_pre_norm_normalizes_the_input_of_the_sublayer():
-    layer = connection("pre")
-    np.testing.assert_allclose(layer.prepare(X), normalized(X), atol=1e-5)
-    np.testing.assert_array_equal(layer(X, F), X + F)
-
-
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_dropout_applies_to_the_sublayer_and_never_to_the_input(norm):
     zeros = np.zeros_like(F)
@@ -50,11 +34,3 @@ def test_dropout_is_active_only_in_training():
     dropped = layer(0 * ones, ones, training=True).numpy()
     assert set(np.unique(dropped)) == {0.0, np.float32(1 / 0.75)}
     assert (dropped == 0.0).mean() == pytest.approx(0.25, abs=0.06)
-
-
-def test_the_epsilon_is_that_of_the_normalization():
-    layer = ResidualConnection(hidden_size=4, norm="post", norm_epsilon=2.5)
-    layer.build()
-    # Mean 3 and variance 3.5: the denominator is the root of 3.5 + 2.5.
-    expected = (X - 3.0) / np.sqrt(6.0)
-    np.testing.assert_allclose(layer(X, 0 * F), expected, rtol=1e-5)
