@@ -13,5 +13,4 @@ def quick_commands(shared_translators, without_xla):
 
 @pytest.fixture
 def own_run(trained, tmp_path):
-    """Return a copy of the trained run."""
     return Path(shutil.copytree(trained.output_dir, tmp_path / "run"))

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import inspect
 import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro import runs as library
 from t2t_repro.cli.main import main
 from t2t_repro.files import folder_lock
 from t2t_repro.runs.run_checkpoints import AVERAGING_LOCK
@@ -16,7 +14,6 @@ from tests.support.trained_system import printed_by, weights_at
 
 @pytest.fixture
 def without_average(own_run):
-    """Return a copy of the run that has no average yet."""
     shutil.rmtree(own_run / "averaged")
     return own_run
 
@@ -37,16 +34,6 @@ def test_the_average_is_the_mean_of_the_last_checkpoints(without_average, last, 
     for name, values in averaged.items():
         mean = np.mean([weights[name] for weights in kept], axis=0, dtype=np.float64)
         np.testing.assert_array_equal(values, mean.astype(np.float32))
-
-
-def test_too_many_checkpoints_are_an_error_and_the_average_is_kept(own_run, capsys):
-    before = weights_at(own_run / "averaged" / "model.ckpt-60")
-    assert main(["average", "--output_dir", str(own_run), "--last", "999"]) == 1
-    errors = capsys.readouterr().err
-    assert "received last=999" in errors
-    assert "3 checkpoint(s), of step 20, 40, 60" in errors
-    for name, values in weights_at(own_run / "averaged" / "model.ckpt-60").items():
-        np.testing.assert_array_equal(values, before[name])
 
 
 def test_nothing_is_averaged_while_another_process_averages(own_run, capsys):
@@ -71,10 +58,3 @@ def test_the_average_holds_no_state_of_the_optimizer(trained):
         "_CHECKPOINTABLE_OBJECT_GRAPH",
         "save_counter",
     }
-
-
-def test_one_default_holds_for_training_the_command_and_the_library(capsys):
-    assert main(["average", "--help"]) == 0
-    assert "number of checkpoints (default: 5)" in capsys.readouterr().out
-    assert inspect.signature(library.average).parameters["last"].default == 5
-    assert library.TrainSettings.about("average_last").default == 5

@@ -8,16 +8,13 @@ import pytest
 from t2t_repro import registry
 from t2t_repro.cli.data_flags import add_data_flags, problem_and_settings
 from t2t_repro.cli.main import main
-from t2t_repro.data.prepare import open_or_prepare
-from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.request import PairCorpora, PairFiles, TreeFile
-from t2t_repro.errors import UserError
 
 
-def text_files(folder: Path, count: int = 100, change: str = "") -> list[str]:
+def text_files(folder: Path) -> list[str]:
     source, target = folder / "source.txt", folder / "target.txt"
-    source.write_text("".join(f"the house {n}{change}\n" for n in range(count)))
-    target.write_text("".join(f"das Haus {n}\n" for n in range(count)))
+    source.write_text("".join(f"the house {n}\n" for n in range(100)))
+    target.write_text("".join(f"das Haus {n}\n" for n in range(100)))
     return ["--train_source", str(source), "--train_target", str(target)]
 
 
@@ -31,31 +28,14 @@ def parsed(*arguments: str) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def opened(*arguments: str) -> PreparedData:
-    """Open or prepare data as `t2t train` does."""
-    args = parsed(*arguments)
-    problem, given = problem_and_settings(args)
-    return open_or_prepare(problem, args.data_dir, given, args.tmp_dir)
-
-
-def test_counts_are_printed(tmp_path, capsys):
-    files = text_files(tmp_path)
-    code = datagen("--problem", "text_pairs", "--data_dir", f"{tmp_path}/data", *files)
-    lines = capsys.readouterr().out.splitlines()
-    assert code == 0
-    assert lines[0].startswith(f"text_pairs in {tmp_path}/data: vocabulary of ")
-    assert [line.split()[:3] for line in lines[2:]] == [
-        ["train", "95", "95"],
-        ["dev", "5", "5"],
-    ]
-
-
 def test_the_summary_counts_pairs_and_copies(tmp_path, capsys):
     place = ["--problem", "text_pairs", "--data_dir", f"{tmp_path}/data"]
     flags = ["--subword_copies", "3", "--subword_sampling", "0.2"]
     assert datagen(*place, *text_files(tmp_path), *flags, "--vocab_size", "300") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split()[:3] == ["train", "95", "285"]
+    assert lines[0].startswith(f"text_pairs in {tmp_path}/data: vocabulary of ")
+    counts = [["train", "95", "285"], ["dev", "5", "5"]]
+    assert [line.split()[:3] for line in lines[2:4]] == counts
     assert "train: written 285 copies of 95 pair(s)" in lines
 
 
@@ -84,73 +64,65 @@ def test_the_same_command_again_finds_the_data(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("flags", "message"),
     [
-        ([], "received no --problem"),
-        (["--problem", "text_pairs"], "received no --data_dir"),
-        (["--problem", "text_pears"], "Did you mean text_pairs"),
-        (["--problem", "text_pairs", "--data_dir", "d"], "received no training text"),
-        (["--problem", "text_pairs", "--train_source", "a"], "without --train_target"),
-        (["--problem", "text_pairs", "--train_target", "a"], "without --train_source"),
-        (["--problem", "text_pairs", "--dev_tsv", "a"], "without training text"),
+        ("", "received no --problem"),
+        ("text_pairs", "received no --data_dir"),
+        ("text_pears", "Did you mean text_pairs"),
+        ("text_pairs --data_dir d", "received no training text"),
+        ("text_pairs --train_source a", "without --train_target"),
+        ("text_pairs --train_target a", "without --train_source"),
+        ("text_pairs --dev_tsv a", "without training text"),
+        ("text_pairs --train_tsv a --train_source b", "either one TSV or two files"),
+        ("algorithmic_sort --train_tsv a", "its own text"),
+        ("algorithmic_sort --vocab_size 9", "its 10 symbols"),
         (
-            ["--problem", "text_pairs", "--train_tsv", "a", "--train_source", "b"],
-            "either one TSV or two files",
-        ),
-        (["--problem", "algorithmic_sort", "--train_tsv", "a"], "its own text"),
-        (["--problem", "algorithmic_sort", "--vocab_size", "9"], "its 10 symbols"),
-        (
-            ["--problem", "text_pairs", "--source_model", "m", "--vocab_type", "bpe"],
+            "text_pairs --source_model m --vocab_type bpe",
             "source_model=m and model_type=bpe",
         ),
-        (["--problem", "text_pairs", "--train_weights", "1"], "without training text"),
+        ("text_pairs --train_weights 1", "without training text"),
         (
-            ["--problem", "text_pairs", "--train_source", "a,b", "--train_target", "c"],
+            "text_pairs --train_source a,b --train_target c",
             "received 2 file(s) in --train_source and 1 in --train_target",
         ),
         (
-            ["--problem", "text_pairs", "--train_tsv", "a,b", "--train_weights", "1"],
+            "text_pairs --train_tsv a,b --train_weights 1",
             "received --train_weights 1, expected 2 whole number(s)",
         ),
         (
-            ["--problem", "text_pairs", "--train_tsv", "a", "--train_weights", "0"],
+            "text_pairs --train_tsv a --train_weights 0",
             "received --train_weights 0, expected 1 whole number(s)",
         ),
-        (["--problem", "text_pairs", "--tfds", "a"], "received tfds for problem"),
+        ("text_pairs --tfds a", "received tfds for problem"),
+        ("translate_tfds --tfds a --train_tsv b", "received --tfds beside text files"),
+        ("text_pairs --train_tsv a --train_target b", "received --train_tsv beside"),
         (
-            ["--problem", "translate_tfds", "--tfds", "a", "--train_tsv", "b"],
-            "received --tfds beside text files",
-        ),
-        (
-            ["--problem", "text_pairs", "--train_tsv", "a", "--train_target", "b"],
-            "received --train_tsv beside",
-        ),
-        (
-            ["--problem", "text_pairs", "--train_trees", "a", "--train_tsv", "b"],
+            "text_pairs --train_trees a --train_tsv b",
             "received --train_trees beside pairs",
         ),
         (
-            ["--problem", "algorithmic_reverse", "--subword_sampling", "0.1"],
+            "algorithmic_reverse --subword_sampling 0.1",
             "subword_sampling=0.1 for problem algorithmic_reverse, whose voc",
         ),
         (
-            ["--problem", "text_pairs", "--subword_copies", "3"],
+            "text_pairs --subword_copies 3",
             "expected subword_sampling above 0, such as 0.1",
         ),
-        (["--subword_copies", "0"], "at least 1"),
-        (["--subword_sampling", "1.5"], "at least 0 and at most 1"),
-        (["--subword_sampling", "nan"], "at least 0 and at most 1"),
-        (["--num_workers", "0"], "at least 1"),
-        (["--vocab_size", "many"], "'many', expected a whole number"),
-        (["--max_pair_length", "1"], "at least 2"),
-        (["--character_coverage", "0.9"], "at least 0.98 and at most 1"),
-        (["--max_length_ratio", "nan"], "at least 0"),
-        (["--num_shards", "0"], "at least 1"),
-        (["--drop_duplicates", "--keep_duplicates"], "not allowed with"),
+        ("text_pairs --subword_copies 0", "at least 1"),
+        ("text_pairs --subword_sampling 1.5", "at least 0 and at most 1"),
+        ("text_pairs --subword_sampling nan", "at least 0 and at most 1"),
+        ("text_pairs --num_workers 0", "at least 1"),
+        ("text_pairs --vocab_size many", "'many', expected a whole number"),
+        ("text_pairs --max_pair_length 1", "at least 2"),
+        ("text_pairs --character_coverage 0.9", "at least 0.98 and at most 1"),
+        ("text_pairs --max_length_ratio nan", "at least 0"),
+        ("text_pairs --num_shards 0", "at least 1"),
+        ("text_pairs --drop_duplicates --keep_duplicates", "not allowed with"),
     ],
 )
-def test_usage_errors_say_what_was_expected(capsys, arguments, message):
-    assert datagen(*arguments) == 2
+def test_usage_errors_say_what_was_expected(capsys, flags, message):
+    problem = ["--problem"] if flags else []
+    assert datagen(*problem, *flags.split()) == 2
     assert message in capsys.readouterr().err
 
 
@@ -171,9 +143,7 @@ def test_a_broken_text_is_refused_before_anything_is_written(tmp_path, capsys):
         ("--max_length", ("--max_pair_length limits", "--hparams max_length=N")),
     ],
 )
-def test_an_ambiguous_flag_is_answered_with_both_that_may_be_meant(
-    capsys, command, old, new
-):
+def test_an_ambiguous_flag_is_answered_with_both_meanings(capsys, command, old, new):
     assert main([command, "--problem", "text_pairs", old, "70"]) == 2
     message = capsys.readouterr().err
     assert message.startswith(f"t2t {command}: received {old}: ")
@@ -197,32 +167,6 @@ def test_tensor2tensors_schedule_is_not_mistaken_for_a_seed(capsys):
     assert "seed" not in message
 
 
-def test_training_prepares_missing_data(tmp_path):
-    place = ("--problem", "text_pairs_rev", "--data_dir", f"{tmp_path}/d")
-    data = opened(*place, *text_files(tmp_path))
-    assert data.problem.was_reversed
-    assert data.splits == ("train", "dev")
-    assert data.shards("train").swap_sides
-
-
-def test_training_on_existing_data_needs_no_data_flags(tmp_path):
-    data_dir = f"{tmp_path}/d"
-    place = ["--problem", "text_pairs", "--data_dir", data_dir]
-    datagen(*place, "--num_shards", "2", *text_files(tmp_path))
-    data = opened(*place)
-    assert data.manifest.settings["num_shards"] == 2
-    assert data.splits == ("train", "dev")
-
-
-def test_training_with_flags_of_other_data_is_refused(tmp_path):
-    command = ["--problem", "text_pairs", "--data_dir", f"{tmp_path}/d"]
-    datagen(*command, *text_files(tmp_path))
-    with pytest.raises(UserError, match="num_shards is 10 there, 3 now"):
-        opened(*command, "--num_shards", "3")
-    with pytest.raises(UserError, match="train_source has other content"):
-        opened(*command, *text_files(tmp_path, change="!"))
-
-
 def test_a_model_that_cannot_be_read_is_refused(tmp_path, capsys):
     place = ["--problem", "text_pairs", "--data_dir", f"{tmp_path}/d"]
     model = ["--source_model", f"{tmp_path}/none.model"]
@@ -230,9 +174,7 @@ def test_a_model_that_cannot_be_read_is_refused(tmp_path, capsys):
     assert "none.model" in capsys.readouterr().err
 
 
-def test_an_error_in_the_users_problem_is_shown_with_its_file_and_line(
-    tmp_path, capsys
-):
+def test_an_error_in_the_users_problem_has_its_file_and_line(tmp_path, capsys):
     package = tmp_path / "own_datagen_package"
     package.mkdir()
     file = package / "__init__.py"

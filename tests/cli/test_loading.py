@@ -22,9 +22,7 @@ def test_a_command_keeps_freed_memory_before_it_imports_tensorflow(monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others do not enforce the limit")
 @pytest.mark.parametrize("kilobytes", [700_000, 1_500_000])
-def test_a_limit_of_memory_in_which_tensorflow_cannot_start_is_named(
-    tmp_path, kilobytes
-):
+def test_a_memory_limit_in_which_tensorflow_cannot_start_is_named(tmp_path, kilobytes):
     program = (
         f"import resource, sys\n"
         f"limit = {1024 * kilobytes}\n"
@@ -98,9 +96,7 @@ def test_a_translation_imports_no_package_that_only_other_commands_need(new_proc
     assert new_process[2:] == ["[]"]
 
 
-def test_an_operation_has_one_thread_unless_the_environment_sets_the_threads(
-    new_process,
-):
+def test_an_operation_has_one_thread_unless_the_environment_sets_more(new_process):
     assert new_process[:2] == ["0", "1"]
 
 

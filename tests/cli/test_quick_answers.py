@@ -11,9 +11,9 @@ import pytest
 from t2t_repro.cli.main import main
 from tests.support.command_lines import answers_without_tensorflow
 
-BATCH, PREFER = (
+BATCH, PREFER, BEAMS = (
     f"--decode_hparams={setting}"
-    for setting in ("batch_size=5", "prefer_unrepaired=true")
+    for setting in ("batch_size=5", "prefer_unrepaired=true", "return_beams=true")
 )
 MISTAKES = [
     (["train", "--train_steps=30"], 2, "received train_steps=30, but the run"),
@@ -23,6 +23,9 @@ MISTAKES = [
     (["evaluate", PREFER], 2, "prefer_unrepaired would have no effect: outputs of"),
     (["decode", "--checkpoint_path=model.ckpt-7"], 1, "received checkpoint path"),
     (["export", "--export_dir=e", "--checkpoint_path=x"], 1, "checkpoint path 'x'"),
+    (["export", "--export_dir=."], 1, "received export folder ., which exists"),
+    (["export", "--export_dir=e", "--format=onnx"], 2, "invalid choice: 'onnx'"),
+    (["export", "--export_dir=e", BEAMS], 2, "return_beams would have no effect: `t2t"),
     (["average", "--last=999"], 1, "received last=999"),
 ]
 
@@ -51,9 +54,7 @@ def test_mistakes_about_a_run_need_no_tensorflow(trained, tmp_path):
         ["compare", "--reference=gs://bucket/x", "file", "file"],
     ],
 )
-def test_remote_paths_are_refused_before_any_work(
-    tmp_path, monkeypatch, capsys, arguments
-):
+def test_remote_paths_are_refused_at_once(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 1
     errors = capsys.readouterr().err
@@ -88,12 +89,16 @@ def test_existing_translations_are_scored_without_tensorflow(tmp_path):
         (["--hypothesis=h"], 2, "--hypothesis and --reference go together"),
         (["--hypothesis=h", "--reference=r", "--split=dev"], 2, "and --split"),
         (["--hypothesis=h", "--reference=r", "--output_dir=x"], 2, "and --output_dir"),
+        (
+            ["--hypothesis=h", "--reference=r", "--engine=ctranslate2"],
+            2,
+            "and --engine",
+        ),
+        (["--hypothesis=h", "--reference=r", "--quantization=int8"], 2, "and --quanti"),
         (["--hypothesis=none", "--reference=r"], 1, "received text file none"),
         ([], 2, "--output_dir is missing"),
     ],
 )
-def test_flags_that_do_not_fit_existing_translations_are_refused(
-    capsys, flags, code, answer
-):
+def test_wrong_flags_for_existing_translations_are_refused(capsys, flags, code, answer):
     assert main(["evaluate", *flags]) == code
     assert answer in capsys.readouterr().err

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import shlex
 from pathlib import Path
 
@@ -10,21 +11,18 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from t2t_repro.cli.main import main
-from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
-from tests.support.command_lines import answers_without_tensorflow
-from tests.support.trained_system import (
-    HPARAMS,
-    printed_by,
-    train_arguments,
+from t2t_repro.training.checkpoint_paths import (
+    all_checkpoints,
+    find_checkpoint,
+    step_of,
 )
-
-# Without what most tests here do not look at, and which takes most of the time.
-NO_EVALUATION = ["--eval_sentences", "0", "--attention_samples", "0"]
-QUICK = [*NO_EVALUATION, "--average_last", "0", "--no_final_score"]
+from t2t_repro.training.checkpoints import read_values
+from tests.support.command_lines import answers_without_tensorflow
+from tests.support.eager import train_eagerly
+from tests.support.trained_system import HPARAMS, printed_by, train_arguments
 
 
 def on(output_dir, arguments):
-    """Return the same flags for another run."""
     return [*arguments[:-1], str(output_dir)]
 
 
@@ -36,20 +34,6 @@ def test_the_folder_of_a_run_is_complete(trained):
     assert not [name for name in names if "incomplete" in name]
     steps = [step_of(path) for path in all_checkpoints(trained.output_dir)]
     assert steps == [20, 40, 60]
-
-
-def test_the_end_prints_scores_samples_and_the_next_commands(trained):
-    printed = trained.printed
-    assert "BLEU on test (" in printed
-    assert "tok:13a" in printed
-    assert printed.count("\ntranslation  ") == 3
-    run = trained.output_dir
-    assert printed.partition("Next:\n")[2].splitlines() == [
-        f"  t2t decode --output_dir {run}",
-        f"  t2t evaluate --output_dir {run}",
-        f"  t2t export --output_dir {run} --export_dir {run}/export",
-        f"  tensorboard --logdir {run}",
-    ]
 
 
 @pytest.mark.parametrize("command", ["decode", "evaluate"])
@@ -111,16 +95,6 @@ def test_tensorboard_has_translations_and_attention_of_three_dev_sentences(train
         assert [event.step for event in events.Tensors(tag)] == [30, 60]
 
 
-@pytest.mark.usefixtures("eager")
-def test_the_same_command_with_more_steps_resumes(trained, own_run, capsys):
-    command = ["train", *on(own_run, trained.arguments), "--train_steps", "62"]
-    assert main([*command, *QUICK]) == 0
-    assert "resuming from step 60" in capsys.readouterr().err
-    lines = (own_run / "metrics.jsonl").read_text().splitlines()
-    assert json.loads(lines[-1])["step"] == 62
-    assert step_of(all_checkpoints(own_run)[-1]) == 62
-
-
 def test_a_finished_run_only_prints_its_report_again(trained, own_run):
     before = (own_run / "metrics.jsonl").read_text()
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "60"]
@@ -128,26 +102,12 @@ def test_a_finished_run_only_prints_its_report_again(trained, own_run):
     assert (own_run / "metrics.jsonl").read_text() == before
 
 
-def test_a_folder_that_cannot_be_created_is_reported_before_data_is_prepared(
-    trained, tmp_path, capsys
-):
+def test_a_folder_that_cannot_be_created_is_reported_first(trained, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     arguments = train_arguments(trained.text, tmp_path / "data", tmp_path / "file")
     assert main(["train", *arguments]) == 1
     assert "file" in capsys.readouterr().err
     assert not (tmp_path / "data").exists()
-
-
-def test_a_run_with_only_damaged_checkpoints_is_reported_without_traceback(
-    trained, own_run, capsys
-):
-    for file in own_run.glob("model.ckpt-*.data-00000-of-00001"):
-        file.write_bytes(b"")
-    command = ["train", *on(own_run, trained.arguments), "--train_steps", "61"]
-    assert main(command) == 1
-    errors = capsys.readouterr().err
-    assert "cannot resume" in errors
-    assert "Traceback" not in errors
 
 
 def test_a_mistyped_problem_is_named_before_a_missing_flag(capsys):
@@ -232,3 +192,76 @@ def test_training_and_scoring_a_reversed_problem_swap_the_sides(tmp_path, capsys
     paths = {name for name, _ in tf.train.list_variables(str(tmp_path / "run"))}
     assert [name for name in paths if "source_embedding" in name]
     assert not [name for name in paths if "shared_embedding" in name]
+
+
+# One update with a learning rate so small that float32 weights near 1 do not change.
+ONE_UPDATE = ["--train_steps", "1", "--average_last", "0", "--no_final_score"]
+ONE_UPDATE += ["--eval_sentences", "0", "--attention_samples", "0"]
+
+
+def warm_start(trained, folder, source):
+    flags = [*on(folder, trained.arguments), "--warm_start_from", str(source)]
+    return ["train", *flags, *ONE_UPDATE]
+
+
+def values_at(folder):
+    return read_values(find_checkpoint(folder, "latest"), "model")
+
+
+@pytest.fixture(scope="module")
+def fine_tuned(trained, tmp_path_factory):
+    """Train one update from the weights of the trained system."""
+    folder = tmp_path_factory.mktemp("warm") / "run"
+    logger = logging.getLogger("t2t_repro")
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logger.addHandler(handler)
+    with pytest.MonkeyPatch.context() as patch:
+        train_eagerly(patch)
+        code = main(warm_start(trained, folder, trained.output_dir))
+    logger.removeHandler(handler)
+    assert code == 0
+    return folder, lines
+
+
+def test_a_new_run_begins_with_the_averaged_weights(trained, fine_tuned):
+    folder, lines = fine_tuned
+    averaged = find_checkpoint(trained.output_dir, "averaged")
+    (line,) = [line for line in lines if line.startswith("warm start from")]
+    assert averaged in line
+    assert "step 0, new optimizer" in line
+    given, now = read_values(averaged, "model"), values_at(folder)
+    # Warm-up begins with a tiny learning rate: the first update is at most that far.
+    first = json.loads((folder / "metrics.jsonl").read_text().splitlines()[0])
+    for name, value in given.items():
+        assert abs(now[name] - value).max() <= 1.1 * first["learning_rate"]
+    assert first["step"] == 1
+    reader = tf.train.load_checkpoint(all_checkpoints(folder)[-1])
+    (name,) = [n for n in reader.get_variable_to_shape_map() if "iteration" in n]
+    assert reader.get_tensor(name) == 1  # of the optimizer
+
+
+def test_a_resumed_run_does_not_begin_again(trained, fine_tuned, tmp_path, capsys):
+    folder, _ = fine_tuned
+    before = {name: value.tobytes() for name, value in values_at(folder).items()}
+    # The recorded settings hold the flag; without further steps nothing changes.
+    assert main(["train", "--output_dir", str(folder), "--no_final_score"]) == 0
+    after = {name: value.tobytes() for name, value in values_at(folder).items()}
+    assert after == before
+    assert "warm_start_from is not read again" in capsys.readouterr().err
+
+
+def test_a_run_with_other_checkpoints_is_not_begun_again(trained, capsys):
+    flags = ["train", "--output_dir", str(trained.output_dir)]
+    assert main([*flags, "--warm_start_from", str(trained.output_dir)]) == 1
+    message = capsys.readouterr().err
+    assert "has checkpoints and began with initial weights: leave it out" in message
+
+
+@pytest.mark.parametrize("place", ["nothing_here", "model.ckpt-3"])
+def test_a_missing_source_is_reported_first(trained, tmp_path, capsys, place):
+    new = tmp_path / "new"
+    assert main(warm_start(trained, new, tmp_path / place)) == 1
+    assert place in capsys.readouterr().err
+    assert not all_checkpoints(new)

@@ -1,6 +1,6 @@
 """Train on several workers: real processes on 127.0.0.1, described by TF_CONFIG.
 
-All tests here are slow. Without them, test_cluster.py and test_workers.py of
+All tests here are slow. Without them, test_cluster.py of
 tests/training have the workers that TF_CONFIG names and the decisions of several.
 """
 
@@ -20,6 +20,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
+from tests.support.tiny_training import losses_of
 from tests.support.trained_system import weights_at
 
 STEPS = 30
@@ -87,19 +88,12 @@ def codes_of(processes):
 
 
 def wait_for(path: Path, processes):
-    """Wait for a file that running workers write."""
     for _ in range(12000):
         if path.exists():
             return
         assert [process.poll() for process in processes] == [None] * len(processes)
         time.sleep(0.1)
     raise TimeoutError(path)
-
-
-def losses(output_dir):
-    lines = (output_dir / "metrics.jsonl").read_text().splitlines()
-    records = [json.loads(line) for line in lines]
-    return {r["step"]: r["loss"] for r in records if r["split"] == "train"}
 
 
 def assert_same_weights(path, other, tolerance):
@@ -115,10 +109,8 @@ def single(data_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("single")
     run = folder / "run"
     assert codes_of(start(command(data_dir, run, 1), folder)) == [0]
-    assert (
-        "an update: 1 replica x 128 tokens x 4 micro-batches"
-        in (folder / "0.txt").read_text()
-    )
+    size = "an update: 1 replica x 128 tokens x 4 micro-batches"
+    assert size in (folder / "0.txt").read_text()
     return run
 
 
@@ -133,7 +125,7 @@ def on_workers(data_dir, tmp_path_factory):
 
 @pytest.mark.slow
 def test_two_workers_with_two_replicas_train_like_one_replica(single, on_workers):
-    expected, found = losses(single), losses(on_workers / "run")
+    expected, found = losses_of(single), losses_of(on_workers / "run")
     assert sorted(found) == sorted(expected) == list(range(1, STEPS + 1))
     # float32 sums in another order
     for step, loss in expected.items():
@@ -181,9 +173,7 @@ def kill_one(run, step, number, folder, arguments):
 
 
 @pytest.mark.slow
-def test_killed_and_restarted_workers_resume_from_the_last_checkpoint(
-    on_workers, data_dir, tmp_path
-):
+def test_killed_workers_resume_from_their_checkpoint(on_workers, data_dir, tmp_path):
     """Kill the other one after 10 steps, and the chief after 20."""
     run = tmp_path / "run"
     endless = command(data_dir, run, 2, steps=100_000)
@@ -203,7 +193,7 @@ def test_killed_and_restarted_workers_resume_from_the_last_checkpoint(
     for number in range(2):
         assert "resuming from step 10" in texts[0][number]
         assert "resuming from step 20" in (tmp_path / f"{number}.txt").read_text()
-    assert losses(run) == losses(on_workers / "run")
+    assert losses_of(run) == losses_of(on_workers / "run")
     name = f"model.ckpt-{STEPS}"
     assert_same_weights(run / name, on_workers / "run" / name, 0)
 

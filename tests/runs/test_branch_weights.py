@@ -80,11 +80,6 @@ def all_weights(model):
     )
 
 
-def test_uniform_weights_are_one_over_the_branches(model):
-    replace_branch_weights(model, "uniform", seed=1)
-    np.testing.assert_allclose(all_weights(model), 0.5)
-
-
 def test_random_weights_lie_on_the_simplex_and_follow_the_seed(model):
     draws = []
     for seed in (1, 1, 2):

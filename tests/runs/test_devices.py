@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import types
+from unittest import mock
 
 import pytest
 import tensorflow as tf
@@ -15,6 +16,7 @@ from t2t_repro.runs.devices import memory_advice
 from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.training import step
 from t2t_repro.training.step import StepOptions
+from tests.support.recorder import record
 
 # Five batch shapes; an update has 2,048 * 128 values.
 TINY = catalogue.hparams("transformer_tiny").resolved()
@@ -86,9 +88,7 @@ def test_an_explicit_choice_wins(logged, xla, steps):
     assert logged.messages == []
 
 
-def test_products_of_bfloat16_are_left_to_a_processor_with_instructions_for_them(
-    monkeypatch,
-):
+def test_products_of_bfloat16_are_left_to_a_processor_that_has_them(monkeypatch):
     monkeypatch.setattr(step, "multiplies_bfloat16", lambda: True)
     assert decided(hparams=TINY.replace(activation_dtype="bfloat16")) == "fusible"
 
@@ -129,9 +129,7 @@ def test_a_short_run_of_an_earlier_version_is_still_compiled(recorded, training)
         (FEWEST, FEWEST + 10, False),
     ],
 )
-def test_a_trial_that_becomes_long_is_told_that_compiling_pays_back(
-    recorded, logged, before, steps, advised
-):
+def test_a_long_trial_is_advised_to_compile(recorded, logged, before, steps, advised):
     recorded(xla="off", train_steps=before)
     assert decided(steps=steps) == "off"
     line = (
@@ -151,9 +149,7 @@ def test_a_trial_that_becomes_long_is_told_that_compiling_pays_back(
         ("auto", False, False, True),
     ],
 )
-def test_every_option_of_the_step_has_its_hparam(
-    monkeypatch, xla, is_wise, compiled, products
-):
+def test_options_of_the_step_are_hparams(monkeypatch, xla, is_wise, compiled, products):
     monkeypatch.setattr(step, "should_use_xla", lambda strategy: is_wise)
     values = {
         "label_smoothing": 0.17,
@@ -171,40 +167,24 @@ SIZES = (700_000, 900_000)  # so the sum of gradients has several tenths of a GB
 
 
 def test_the_trial_of_the_largest_batch_makes_both_passes_and_gives_advice(monkeypatch):
-    found = {}
-
-    def record(step, plan, strategy, variables, *, advice, prepare):
-        prepare()
-        found.update(step=step, plan=plan, advice=advice)
-
-    def keep(name):
-        return lambda value: found.update({name: value})
-
-    monkeypatch.setattr(devices, "try_largest_batch", record)
+    tried = record(monkeypatch, devices, "try_largest_batch")
     monkeypatch.setattr(devices, "device_memory", lambda: 5_000_000_000)
     hparams = TINY.replace(
         batch_size=640, update_tokens=1920, rdrop_weight=1.0, rdrop_after_steps=30
     )
-    plan = BatchPlan.for_training(hparams, 3)
-    trainer = types.SimpleNamespace(
-        strategy=ONE_REPLICA,
-        show_progress=False,
-        train_step="step",
-        batches=types.SimpleNamespace(data=types.SimpleNamespace(plan=plan)),
-        checkpoints=types.SimpleNamespace(variables={}),
-        optimizer=types.SimpleNamespace(
-            iterations=types.SimpleNamespace(assign=keep("iterations"))
-        ),
-        first_updates=types.SimpleNamespace(add=keep("length")),
-    )
+    trainer = mock.MagicMock(strategy=ONE_REPLICA)
+    plan = trainer.batches.data.plan = BatchPlan.for_training(hparams, 3)
     tokenizers = tuple(types.SimpleNamespace(vocab_size=size) for size in SIZES)
     data = types.SimpleNamespace(tokenizers=lambda: tokenizers)
     config = TrainingConfig(settings(), None, hparams, DecodeHParams(), None, None)
     devices.check_memory(config, trainer, data)
+    assert tried.call["train_step"] is trainer.train_step
+    tried.call["prepare"]()
+    trainer.optimizer.iterations.assign.assert_called_once_with(30)
     # The longest shape is compiled, and its advice is about three micro-batches.
-    assert (found["step"], found["iterations"]) == ("step", 30)
-    assert found["length"] == max(length for _, length in plan.shapes)
+    longest = max(length for _, length in plan.shapes)
+    trainer.first_updates.add.assert_called_once_with(longest)
     untied = hparams.replace(shared_embedding_and_softmax_weights=False)
     expected = memory_advice(untied, SIZES, 5_000_000_000, micro_batches=3)
-    assert found["advice"]() == expected
+    assert tried.call["advice"]() == expected
     assert expected != memory_advice(untied, SIZES, 5_000_000_000)

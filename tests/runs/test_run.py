@@ -189,9 +189,7 @@ def test_what_may_change_is_not_compared(tmp_path):
         ("given", "nowhere", "given"),
     ],
 )
-def test_the_given_package_comes_before_the_recorded_one(
-    tmp_path, monkeypatch, given, recorded, package
-):
+def test_the_given_package_comes_first(tmp_path, monkeypatch, given, recorded, package):
     monkeypatch.chdir(tmp_path)
     for name in ("given", "recorded"):
         (tmp_path / name).mkdir()
@@ -232,9 +230,7 @@ def from_hparams(hparams, source_vocab_size, target_vocab_size):
         ((SymbolTokenizer(list("01234567")), DIGITS), True, False),
     ],
 )
-def test_the_model_has_the_hparams_and_the_sizes_of_the_vocabularies(
-    monkeypatch, sides, asked, is_shared
-):
+def test_a_model_has_its_hparams_and_vocabularies(monkeypatch, sides, asked, is_shared):
     made = Recorder(from_hparams, "model")
     named = record(monkeypatch, catalogue, "model", SimpleNamespace(from_hparams=made))
     run = described(hparams=BASE.replace(**{SHARED: asked}))
@@ -269,9 +265,7 @@ def counting(*names):
         ),
     ],
 )
-def test_any_model_that_takes_counters_counts_what_its_hparams_say(
-    monkeypatch, base, names, counters
-):
+def test_any_model_counts_what_its_hparams_say(monkeypatch, base, names, counters):
     made = Recorder(Transformer.from_hparams, "model")
     kind = type("Counting", (base,), {"from_hparams": made})
     record(monkeypatch, catalogue, "model", lambda name: kind)

@@ -10,8 +10,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.models.estimates import parameter_count
 from t2t_repro.runs import System, average, run_checkpoints
 from t2t_repro.runs.run import RUN_FILE, Run
-from t2t_repro.runs.run_checkpoints import check_fits, paths_to_average
-from t2t_repro.training.checkpoint_paths import step_of
+from t2t_repro.runs.run_checkpoints import check_fits
 from t2t_repro.training.checkpoints import write_checkpoint
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import record
@@ -31,19 +30,7 @@ def averaged(monkeypatch):
     return record(monkeypatch, run_checkpoints, "average_paths", "result")
 
 
-def test_the_best_models_are_averaged(tmp_path):
-    folder = tmp_path / "best_models"
-    folder.mkdir()
-    (folder / "scores.json").write_text('{"20": 3.0, "30": 9.0, "40": 5.0}')
-    for step in (20, 30, 40, 50):
-        (folder / f"model.ckpt-{step}.index").touch()
-    found = [step_of(path) for path in paths_to_average(tmp_path, last=1, best=2)]
-    assert found == [30, 40]
-
-
-def test_an_average_older_than_the_newest_checkpoint_must_be_named(
-    folder, averaged, caplog
-):
+def test_an_average_older_than_the_latest_must_be_named(folder, averaged, caplog):
     best = folder / "best_models"
     best.mkdir()
     (best / "scores.json").write_text('{"30": 9.0, "200": 5.0}')
@@ -55,6 +42,28 @@ def test_an_average_older_than_the_newest_checkpoint_must_be_named(
     (message,) = caplog.messages
     assert "ends at step 30" in message
     assert "checkpoint_path=averaged" in message
+
+
+@pytest.mark.parametrize(
+    ("averaged", "which", "expected"),
+    [
+        (61, None, "averaged/model.ckpt-61"),
+        (60, None, "averaged/model.ckpt-60"),
+        (59, None, "model.ckpt-60"),
+        (None, None, "model.ckpt-60"),
+        (60, "best", "best/model.ckpt-20"),
+    ],
+)
+def test_an_average_is_the_default_if_new(tmp_path, caplog, averaged, which, expected):
+    caplog.set_level("INFO", "t2t_repro")
+    for folder, step in (("", 60), ("best", 20), ("averaged", averaged)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        if step is not None:
+            (tmp_path / folder / f"model.ckpt-{step}.index").touch()
+    found = run_checkpoints.choose_checkpoint(tmp_path, which)
+    assert found == str(tmp_path / expected)
+    # A named checkpoint needs no message.
+    assert caplog.messages == ([] if which else [f"using checkpoint {found}"])
 
 
 TINY = catalogue.hparams("transformer_tiny")

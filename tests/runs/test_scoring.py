@@ -51,10 +51,7 @@ def ensemble(model):
 
 @pytest.fixture(scope="module")
 def scorer():
-    """Return a function that makes a scorer, or returns the one it has made before.
-
-    A scorer traces its model once.
-    """
+    """Return a function that makes each scorer once, because it traces its model."""
 
     @functools.cache
     def made(model, hparams=HPARAMS):
@@ -162,9 +159,7 @@ def test_texts_are_read_in_the_forms_of_the_problem(scorer, model):
         ("a", "A " * 16, "line 2: received a target of 17 tokens .* at most 16"),
     ],
 )
-def test_a_bad_pair_is_refused_before_any_is_scored(
-    scorer, model, source, target, answer
-):
+def test_a_bad_pair_is_refused_before_any_score(scorer, model, source, target, answer):
     with pytest.raises(UserError, match=answer):
         scorer(model, SHORT).score(["a", source], ["A", target])
 

@@ -11,9 +11,9 @@ import pytest
 from t2t_repro import catalogue, runs
 from t2t_repro.data.problem import Output, Problem, ReversedProblem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.errors import UsageError
 from t2t_repro.features.saved_model import saved_model_export, served_translator
-from t2t_repro.runs import System, run_checkpoints
+from t2t_repro.runs import System
 from t2t_repro.runs import system as system_module
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -26,8 +26,6 @@ PREFERRED = {"alpha": 0.3, "extra_length": 7, "batch_size": 555}
 
 
 class WithGrammar(Problem):
-    """A problem with a grammar."""
-
     def target_grammar(self, tokenizer):
         return "grammar of", tokenizer
 
@@ -119,9 +117,7 @@ def test_translators_and_scorers_have_every_part_of_the_system(system, monkeypat
     assert scorers.call == parts | sides
 
 
-def test_equal_settings_share_a_scorer_and_the_problem_has_defaults(
-    system, monkeypatch
-):
+def test_equal_settings_share_a_scorer_with_the_problems_defaults(system, monkeypatch):
     made = record(monkeypatch, system_module, "PairScorer", lambda *_, **__: object())
     first = system.scorer()
     assert system.scorer(DecodeHParams()) is first
@@ -143,9 +139,7 @@ def test_the_names_that_are_imported_on_first_use_are_listed():
         ({"beam_size": 1, "sampling_method": "random"}, {}, "expected argmax"),
     ],
 )
-def test_an_export_refuses_what_was_asked_or_what_the_problem_prefers(
-    system, own, given, message
-):
+def test_an_export_refuses_what_is_asked_or_preferred(system, own, given, message):
     system.problem = preferring(**own)
     with pytest.raises(UsageError, match=message):
         system.export("folder", DecodeHParams(**given))
@@ -180,43 +174,6 @@ def test_a_grammar_is_refused_before_an_export_for_ctranslate2(system):
         system.export_ctranslate2("folder", DecodeHParams(constrain="tree"))
 
 
-@pytest.fixture
-def checkpoints(monkeypatch, caplog):
-    """Return a folder of checkpoints by name, which `find_checkpoint` reads."""
-    caplog.set_level(logging.INFO, "t2t_repro")
-    found = {"latest": "model.ckpt-60", "best": "best/model.ckpt-20"}
-
-    def find(output_dir, which="latest"):
-        assert output_dir == "folder"
-        if which not in found:
-            raise UserError(f"no {which}")
-        return found[which]
-
-    monkeypatch.setattr(run_checkpoints, "find_checkpoint", find)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("averaged", "which", "expected"),
-    [
-        (61, None, "averaged/model.ckpt-61"),
-        (60, None, "averaged/model.ckpt-60"),
-        (59, None, "model.ckpt-60"),
-        (None, None, "model.ckpt-60"),
-        (60, "best", "best/model.ckpt-20"),
-    ],
-)
-def test_the_average_is_the_default_if_it_is_as_new_as_the_latest(
-    checkpoints, caplog, averaged, which, expected
-):
-    if averaged is not None:
-        checkpoints["averaged"] = f"averaged/model.ckpt-{averaged}"
-    assert run_checkpoints.choose_checkpoint("folder", which) == expected
-    # A named checkpoint needs no message.
-    lines = [] if which else [f"using checkpoint {expected}"]
-    assert caplog.messages == lines
-
-
 TREES = {"constrain": "tree"}
 GRAMMAR = preferring(**TREES)
 WORDS = preferring(**TREES, word_cost=0.7)
@@ -225,7 +182,6 @@ PARSING = catalogue.problem("parsing_ptb")
 
 
 def completed(problem, given="", **engine):
-    """Return the completed settings of a search."""
     if isinstance(given, str):
         given = DecodeHParams().parse(given)
     return with_problem_defaults(given, problem, LONGEST, **engine)

@@ -17,7 +17,6 @@ from tensorboard.plugins.hparams import (
     get_experiment,
     list_session_groups,
 )
-from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.plugins.projector import ProjectorConfig
 from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
 from werkzeug.test import Client
@@ -27,7 +26,6 @@ from t2t_repro.features.attention_view.attention_summaries import branch_evaluat
 from t2t_repro.runs.tensorboard import (
     MAX_ROWS,
     write_beginning,
-    write_completion,
     write_end,
     write_hparams,
     write_projector,
@@ -74,15 +72,6 @@ def test_the_end_writes_two_matrices_with_the_entries_of_their_sides(tmp_path):
         assert rows.shape == (size, 8)
 
 
-def test_the_end_marks_the_run_as_successful(tmp_path):
-    log = MetricsLog(tmp_path)
-    write_end(log, tiny_transformer(seed=2), (SYMBOLS, SYMBOLS))
-    found = EventAccumulator(str(tmp_path / "eval")).Reload().summary_metadata
-    (content,) = [metadata.plugin_data.content for metadata in found.values()]
-    ended = HParamsPluginData.FromString(content).session_end_info
-    assert ended.status == pytest.approx(1)  # STATUS_SUCCESS
-
-
 class Folders:
     """A provider of data that knows the names of runs."""
 
@@ -122,16 +111,6 @@ def test_the_projector_shows_only_the_embeddings_with_their_subwords(tmp_path, l
     shown = shown_by_the_projector(tmp_path / logdir)
     assert {"metadataPath" in entry for entry in shown} <= {True}
     assert len(shown) == (0 if logdir == "run/eval" else 1)
-
-
-def test_the_settings_in_the_table_are_those_that_the_user_chose(tmp_path):
-    write_beginning(MetricsLog(tmp_path), DESCRIBED)
-    found = EventAccumulator(str(tmp_path / "eval")).Reload().summary_metadata
-    (content,) = [metadata.plugin_data.content for metadata in found.values()]
-    started = HParamsPluginData.FromString(content).session_start_info
-    chosen = {"hparams_set", "problem", "random_seed", "hidden_size"}
-    assert set(started.hparams) == chosen
-    assert started.hparams["hidden_size"].number_value == 32
 
 
 def test_branch_weights_are_written_at_the_step_of_the_evaluation(tmp_path):
@@ -218,12 +197,11 @@ def table(tmp_path):
             log.scalars("eval", step, {"bleu": score})
         log.scalars("train", 1, {"loss": 1.0})
         if name == "first":
-            write_completion(log)
+            write_end(log, tiny_transformer(seed=2), (SYMBOLS, SYMBOLS))
     return context_of(tmp_path)
 
 
 def context_of(folder):
-    """Return what TensorBoard reads from a folder."""
     multiplexer = plugin_event_multiplexer.EventMultiplexer()
     multiplexer.AddRunsFromDirectory(str(folder))
     multiplexer.Reload()

@@ -176,9 +176,7 @@ def test_an_attention_that_forgets_the_weights_of_its_base_is_named(trained):
             trained.run("self_attention_type=forgetful")
 
 
-def test_an_attention_that_hides_its_weights_is_trained_without_pictures(
-    trained, caplog
-):
+def test_attention_that_hides_its_weights_is_trained_without_pictures(trained, caplog):
     class Silent(MultiHeadAttention):
         def call(self, query, memory, attention_mask=None, training=None):
             key, value = self.project_memory(memory)
@@ -194,9 +192,7 @@ def test_an_attention_that_hides_its_weights_is_trained_without_pictures(
 
 
 @pytest.mark.parametrize("attention_samples", [0, 2, 1000])
-def test_attention_is_written_for_the_requested_dev_sentences(
-    trained, monkeypatch, attention_samples
-):
+def test_attention_is_written_as_requested(trained, monkeypatch, attention_samples):
     made = []
     monkeypatch.setattr(
         attention_summaries, "attention_evaluator", lambda *args, **_: made.append(args)
@@ -225,6 +221,9 @@ def test_a_new_run_is_described_for_people_and_for_tensorboard(trained):
     (content,) = accumulator.summary_metadata.values()
     started = HParamsPluginData.FromString(content.plugin_data.content)
     values = started.session_start_info.hparams
+    # Those that the user chose
+    changed = {setting.partition("=")[0] for setting in HPARAMS.split(",")}
+    assert set(values) == {"hparams_set", "problem", "random_seed"} | changed
     assert values["hparams_set"].string_value == "transformer_tiny"
     assert values["filter_size"].number_value == 48
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan
@@ -25,7 +24,6 @@ from t2t_repro.runs.training_summary import (
     warn_of_unlikely_dev,
 )
 from t2t_repro.text import SymbolTokenizer
-from tests.support.recorder import record
 
 
 class Counts(SimpleNamespace):
@@ -75,9 +73,7 @@ def test_the_summary_names_model_data_and_shapes(caplog):
         ),
     ],
 )
-def test_shapes_are_counted_and_described(
-    caplog, monkeypatch, jit_compile, plan, expected
-):
+def test_shapes_are_counted_and_named(caplog, monkeypatch, jit_compile, plan, expected):
     monkeypatch.setattr(training_summary, "log_left_out", lambda *_: None)
     assert summary(caplog, jit_compile, plan)[-1].endswith(expected)
 
@@ -87,41 +83,6 @@ def test_pairs_left_out_are_counted_in_train_and_dev_if_there_are_any(caplog):
     assert [line for line in lines if "left out" in line] == [
         "dev: left out 3 of 500 pairs, which are longer than max_length=40"
     ]
-
-
-@pytest.mark.parametrize(("source_length", "left_out"), [(30, 17), (30, 0), (50, 17)])
-def test_sources_that_fit_no_packed_row_are_counted_as_well(
-    monkeypatch, caplog, source_length, left_out
-):
-    found = record(
-        monkeypatch, training_summary, "left_out_by_packing", ["a pair"] * left_out
-    )
-    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=source_length)
-    data = SimpleNamespace(manifest=SimpleNamespace(splits={}), shards=str.upper)
-    training_summary.log_left_out(data, 40, plan)
-    if source_length == 50:
-        assert found.calls == []
-    else:
-        assert found.call == {"shards": "TRAIN", "plan": plan}
-    expected = [
-        "train: left out 17 more pairs, whose sources are longer than "
-        "packed_source_length=30"
-    ]
-    assert caplog.messages == (
-        expected if (source_length, left_out) == (30, 17) else []
-    )
-
-
-def test_damaged_data_is_reported_while_sources_are_counted(monkeypatch):
-    def damaged(*_):
-        raise tf.errors.DataLossError(None, None, "corrupted record")
-        yield
-
-    monkeypatch.setattr(training_summary, "left_out_by_packing", damaged)
-    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=30)
-    data = SimpleNamespace(manifest=SimpleNamespace(splits={}), shards=str.upper)
-    with pytest.raises(UserError, match="cannot read the prepared data"):
-        training_summary.log_left_out(data, 40, plan)
 
 
 TRAINING, DEV = 600, 60
@@ -136,7 +97,6 @@ FRENCH = [
 
 @pytest.fixture(scope="module")
 def grammar():
-    """Return pairs of the embedded grammar."""
     problem = catalogue.problem("translate_ende_synthetic")
     pairs = (tuple(pair) for pair in problem.pairs("train", None))
     return [next(pairs) for _ in range(TRAINING + DEV)]
@@ -227,10 +187,31 @@ def test_a_damaged_record_is_reported_before_training(data, tmp_path):
     content = bytearray(Path(shards.paths[0]).read_bytes())
     content[200] ^= 0xFF
     copy.write_bytes(content)
-    with pytest.raises(UserError, match="cannot read the prepared data: corrupted"):
-        decoded_pairs(
-            dataclasses.replace(shards, paths=(str(copy),)), data.tokenizers(), 9
-        )
+    damaged = dataclasses.replace(shards, paths=(str(copy),))
+    message = "cannot read the prepared data: corrupted"
+    with pytest.raises(UserError, match=message):
+        decoded_pairs(damaged, data.tokenizers(), 9)
+    given = SimpleNamespace(manifest=data.manifest, shards=lambda split: damaged)
+    with pytest.raises(UserError, match=message):
+        training_summary.log_left_out(given, 99, packed(30))
+
+
+def packed(source_length):
+    return BatchPlan((99,), (3,), packed_length=99, packed_source_length=source_length)
+
+
+def test_sources_that_fit_no_packed_row_are_counted_as_well(data, grammar, caplog):
+    tokenizer, _ = data.tokenizers()
+    lengths = [len(tokenizer.encode(source)) + 1 for source, _ in grammar[:TRAINING]]
+    limit = max(lengths) - 1
+    for source_length in (99, max(lengths)):
+        training_summary.log_left_out(data, 99, packed(source_length))
+    assert caplog.messages == []
+    training_summary.log_left_out(data, 99, packed(limit))
+    assert caplog.messages == [
+        f"train: left out {lengths.count(max(lengths))} more pairs, whose sources are "
+        f"longer than packed_source_length={limit}"
+    ]
 
 
 def test_a_training_logs_one_warning(data, caplog, monkeypatch):

@@ -80,12 +80,6 @@ def test_a_translator_searches_as_asked_completed_by_the_problem(system):
     assert system.made[1].hparams == preferred.replace(alpha=0.8)
 
 
-def test_a_batch_holds_at_least_the_longest_source_of_the_system(system):
-    with pytest.raises(UsageError, match="received batch_size=47, expected"):
-        system.translator(DecodeHParams(batch_size=47))
-    system.translator(DecodeHParams(batch_size=48))
-
-
 def test_equal_settings_share_a_translator_and_others_do_not(system):
     first = system.translator(HPARAMS)
     assert system.translator(HPARAMS.replace()) is first

@@ -8,10 +8,7 @@ import pytest
 from t2t_repro.errors import UserError
 from t2t_repro.runs.warm_start import TakenRows, warm_start
 from t2t_repro.text import SymbolTokenizer
-from t2t_repro.training.checkpoints import (
-    model_variables,
-    write_checkpoint,
-)
+from t2t_repro.training.checkpoints import model_variables, write_checkpoint
 from tests.support.tiny_model import randomize
 from tests.support.tiny_training import tiny_model
 
@@ -25,7 +22,6 @@ def values_of(model) -> dict[str, np.ndarray]:
 
 
 def saved(folder, **options) -> tuple[str, dict[str, np.ndarray]]:
-    """Save a model of random weights."""
     model = tiny_model(**options)
     randomize(model, seed=3)
     return write_checkpoint(model_variables(model), folder, 7), values_of(model)

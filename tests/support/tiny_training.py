@@ -41,6 +41,10 @@ def tiny_model(**options: Any) -> Transformer:
     return Transformer(**tiny_arguments(**(layers | options)), name="transformer")
 
 
+class Killed(BaseException):
+    """An error that replaces `kill -9`: the trainer cannot catch it."""
+
+
 class Bigrams(keras.Model):
     """A model that predicts a target from the previous one, with dropout."""
 

@@ -48,12 +48,7 @@ Arrays = dict[str, np.ndarray]
 class Case:
     """A way to divide the same updates.
 
-    Attributes:
-        replicas: Number of replicas.
-        micro_batches: Number of steps per update.
-        model: "transformer", "weighted", or the faster "bigrams".
-        rdrop_weight: Weight of R-Drop from the second update on. Without dropout, it
-            changes no update.
+    R-Drop begins with the second update. Without dropout, it changes none.
     """
 
     replicas: int
@@ -181,8 +176,7 @@ def dropout_masks(
 ) -> np.ndarray:
     """Return the ones after dropout on each replica, `[replicas, 2, 64]`.
 
-    Call it twice with one folder: in a new run, then in the same run resumed. The
-    trainer makes no update; it prepares the replicas as it does before the first.
+    The first call is for a new run, and the second for the same one resumed.
     """
     resumed = bool(all_checkpoints(output_dir))
     trainer = _trainer(strategy, output_dir, shards, steps=1)
@@ -205,12 +199,10 @@ def dropout_masks(
 def largest_batch(
     strategy: tf.distribute.Strategy, folder: Path, shards: Shards
 ) -> tuple[Arrays, Trainer]:
-    """Train with and without the trial of the largest batch.
+    """Train with the trial of the largest batch, and without ("plain").
 
-    Returns:
-        All values on all replicas before the trial ("0/..."), after it ("1/..."), after
-        training ("2/..."), and after training without it ("plain/..."). The trainer
-        without the trial.
+    Returns the values on all replicas before the trial ("0"), after it ("1") and after
+    training ("2"), and the trainer without the trial.
     """
     tried, plain = (
         _trainer(strategy, folder / name, shards, STEPS) for name in ("tried", "plain")

@@ -67,5 +67,4 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def own_run(run, tmp_path):
-    """Return a copy of the run to damage."""
     return Path(shutil.copytree(run, tmp_path / "run"))

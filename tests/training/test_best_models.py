@@ -36,10 +36,6 @@ def scored(step, log):
     return {"bleu": SCORES.get(step, 2.0)}
 
 
-def steps_in(folder):
-    return [step_of(path) for path in all_checkpoints(folder / "best_models")]
-
-
 def test_the_models_with_the_highest_scores_are_kept(tmp_path):
     model = Bigrams(0.0)
     best = BestModels(tmp_path, model, keep=3)
@@ -48,7 +44,7 @@ def test_the_models_with_the_highest_scores_are_kept(tmp_path):
         fill(model, float(step))
         kept[step] = best.offer(step, score)
     # Of the equal scores of 8 and 10, both have a place.
-    assert steps_in(tmp_path) == [4, 8, 10]
+    assert saved_steps(tmp_path / "best_models") == [4, 8, 10]
     assert recorded_scores(tmp_path) == {4: 9.0, 8: 7.0, 10: 7.0}
     assert [step for step, yes in kept.items() if yes] == [2, 4, 6, 8, 10]
     for path in all_checkpoints(best.folder):
@@ -80,7 +76,7 @@ def test_of_equal_scores_the_earlier_steps_are_kept_in_any_order(tmp_path, order
         fill(model, float(step))
         assert best.offer(step, 7.0) == (step != 6 or 6 in order[:2])
     assert recorded_scores(tmp_path) == {2: 7.0, 4: 7.0}
-    assert steps_in(tmp_path) == [2, 4]
+    assert saved_steps(tmp_path / "best_models") == [2, 4]
 
 
 def test_weights_without_a_recorded_score_are_removed_with_the_next_offer(tmp_path):
@@ -93,7 +89,7 @@ def test_weights_without_a_recorded_score_are_removed_with_the_next_offer(tmp_pa
     (best.folder / "scores.json").write_text(json.dumps(recorded))
     assert [step_of(p) for p in best_checkpoints(tmp_path, 1)] == [2]
     best.offer(6, 5.0)
-    assert steps_in(tmp_path) == [2, 6]
+    assert saved_steps(tmp_path / "best_models") == [2, 6]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +129,7 @@ def test_training_stops_early_saves_and_says_so(tmp_path, shards, caplog):
         "step 4"
     )
     assert saved_steps(tmp_path) == [5, 10]
-    assert steps_in(tmp_path) == [4, 8]
+    assert saved_steps(tmp_path / "best_models") == [4, 8]
     # The same command again trains no further.
     again = early(tmp_path, shards)
     assert (again.step, again.stopped_early) == (10, True)
@@ -141,19 +137,17 @@ def test_training_stops_early_saves_and_says_so(tmp_path, shards, caplog):
 
 
 @pytest.mark.parametrize("keep_best", [1, 2])
-def test_a_score_that_was_always_0_ends_no_training_and_keeps_no_model(
-    tmp_path, shards, caplog, keep_best
-):
+def test_a_score_of_0_ends_and_keeps_nothing(tmp_path, shards, caplog, keep_best):
     caplog.set_level(logging.INFO, "t2t_repro")
     options = {"keep_best": keep_best, "early_stopping_patience": 1}
     options["evaluators"] = [lambda step, log: {"bleu": 7.0 if step == 8 else 0.0}]
     trainer = early(tmp_path, shards, train_steps=6, **options)
     assert (trainer.step, trainer.stopped_early) == (6, False)
     assert not (tmp_path / "best").exists()
-    assert steps_in(tmp_path) == []
+    assert saved_steps(tmp_path / "best_models") == []
     assert "no model is kept as the best one until bleu is above 0" in caplog.text
     early(tmp_path, shards, **options)
-    assert [step_of(path) for path in all_checkpoints(tmp_path / "best")] == [8]
+    assert saved_steps(tmp_path / "best") == [8]
 
 
 def test_more_patience_resumes_as_if_training_had_not_stopped(tmp_path, shards):
@@ -166,9 +160,7 @@ def test_more_patience_resumes_as_if_training_had_not_stopped(tmp_path, shards):
     assert all(left[name].tobytes() == right[name].tobytes() for name in left)
 
 
-def test_patience_does_not_count_the_end_of_a_training_that_is_extended(
-    tmp_path, shards
-):
+def test_patience_does_not_count_the_end_of_an_extended_training(tmp_path, shards):
     early(tmp_path, shards, train_steps=5)
     assert [line["step"] for line in metrics_of(tmp_path, "eval")] == [2, 4, 5]
     extended = early(tmp_path, shards)

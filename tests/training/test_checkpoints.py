@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,7 +12,14 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.training.checkpoint_paths import find_checkpoint
+from t2t_repro.training.checkpoint_paths import (
+    all_checkpoints,
+    find_checkpoint,
+    last_checkpoints,
+    latest_step,
+    run_checkpoints,
+    step_in_name,
+)
 from t2t_repro.training.checkpoints import (
     DamagedCheckpointError,
     model_variables,
@@ -19,11 +28,7 @@ from t2t_repro.training.checkpoints import (
     restore,
     write_checkpoint,
 )
-from tests.support.tiny_training import (
-    fill,
-    one_value,
-    tiny_model,
-)
+from tests.support.tiny_training import fill, one_value, tiny_model
 
 
 @pytest.mark.parametrize("name", ["run [v1]", "back\\slash", "a*?{b}", "läuf"])
@@ -45,9 +50,7 @@ def test_a_checkpoint_is_read_whatever_it_is_called(own_run, model):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_nothing_is_left_of_a_checkpoint_that_is_interrupted(
-    tmp_path, model, monkeypatch, error
-):
+def test_an_interrupted_checkpoint_leaves_nothing(tmp_path, model, monkeypatch, error):
     def write(self, path):
         Path(path + ".index").write_text("half")
         raise error
@@ -85,9 +88,7 @@ def weights_in_file(file):
 
 
 @pytest.mark.parametrize("damage", ["empty index", "half an index", "cut", "changed"])
-def test_a_damaged_checkpoint_is_a_user_error_and_changes_no_weight(
-    own_run, model, damage
-):
+def test_a_damaged_checkpoint_is_an_error_and_changes_no_weight(own_run, model, damage):
     index = own_run / "model.ckpt-300.index"
     data = own_run / "model.ckpt-300.data-00000-of-00001"
     content, place = weights_in_file(data)
@@ -116,9 +117,7 @@ def test_a_damaged_checkpoint_is_a_user_error_and_changes_no_weight(
         {"target_vocab_size": 12, "source_vocab_size": 12},
     ],
 )
-def test_a_checkpoint_of_another_model_is_a_user_error_and_changes_no_weight(
-    run, other
-):
+def test_a_checkpoint_of_another_model_is_an_error_and_changes_no_weight(run, other):
     model = tiny_model(**other)
     fill(model, 7.0)
     with pytest.raises(UserError, match="other hparams"):
@@ -135,3 +134,67 @@ def test_a_model_with_two_weights_of_one_name_is_refused():
     model.layers_of_one_name = layers
     with pytest.raises(ValueError, match="Two variables have the same path"):
         model_variables(model)
+
+
+@pytest.mark.parametrize("end", ["", ".index", ".data-00000-of-00001"])
+def test_a_checkpoint_is_found_by_the_path_of_any_of_its_files(run, end):
+    path = str(run / "model.ckpt-200")
+    assert find_checkpoint("elsewhere", path + end) == path
+
+
+@pytest.mark.parametrize(
+    ("which", "next_step"),
+    [("latest", "t2t train"), ("best", "t2t train"), ("averaged", "t2t average")],
+)
+def test_a_missing_checkpoint_has_the_command_that_makes_it(tmp_path, which, next_step):
+    with pytest.raises(UserError, match=f"no {which} checkpoint in .*`{next_step}"):
+        find_checkpoint(tmp_path, which)
+
+
+def test_only_whole_names_with_a_step_are_checkpoints(tmp_path):
+    for name in ("model.ckpt-9", "model.ckpt-10", "model.ckpt-8.damaged", "model.ckpt"):
+        (tmp_path / f"{name}.index").touch()
+    (tmp_path / "model.ckpt-11.data-00000-of-00001").touch()
+    found = [str(tmp_path / f"model.ckpt-{step}") for step in (9, 10)]
+    assert all_checkpoints(tmp_path) == found
+    assert latest_step(tmp_path) == 10
+    assert latest_step(tmp_path / "empty") == 0
+
+
+def test_a_renamed_checkpoint_has_no_step():
+    assert step_in_name("run/model.ckpt-70") == 70
+    assert step_in_name("run-3/final") is None
+    assert step_in_name("run/averaged-70") is None
+
+
+def test_the_last_checkpoints_are_the_newest_ones(tmp_path):
+    for step in (9, 10, 100):
+        (tmp_path / f"model.ckpt-{step}.index").touch()
+    newest = [str(tmp_path / f"model.ckpt-{step}") for step in (10, 100)]
+    assert last_checkpoints(tmp_path, 2) == newest
+    with pytest.raises(UserError, match=r"received last=4.*of step 9, 10, 100"):
+        last_checkpoints(tmp_path, 4)
+
+
+def test_a_run_has_its_own_checkpoints_the_best_ones_and_the_average(tmp_path):
+    names = ["model.ckpt-9", "model.ckpt-40", "best/model.ckpt-7"]
+    names += ["averaged/model.ckpt-8", "best_models/model.ckpt-6"]
+    for name in names:
+        path = tmp_path / f"{name}.index"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert run_checkpoints(tmp_path) == [str(tmp_path / name) for name in names]
+    assert run_checkpoints(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("find", [all_checkpoints, find_checkpoint, latest_step])
+def test_a_folder_that_cannot_be_listed_does_not_count_as_empty(run, monkeypatch, find):
+    """Permissions do not stop root, who may run the tests."""
+
+    def refuse(folder="."):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UserError, match=r"^cannot list .*Permission denied"):
+        find(run)

@@ -38,9 +38,7 @@ def test_dropout_makes_a_difference_to_these_runs(uninterrupted, shards, tmp_pat
 
 
 @pytest.mark.parametrize(("every", "steps"), [(3, [3, 6, 7]), (100, [7])])
-def test_checkpoints_and_metrics_are_written_at_intervals_and_at_the_end(
-    shards, tmp_path, every, steps
-):
+def test_all_is_written_at_intervals_and_at_the_end(shards, tmp_path, every, steps):
     intervals = {"save_checkpoints_steps": every, "log_step_count_steps": every}
     train(tmp_path, shards, train_steps=7, **intervals)
     assert saved_steps(tmp_path) == list(losses_of(tmp_path)) == steps
@@ -62,9 +60,7 @@ def test_checkpoints_are_written_by_time(shards, tmp_path, monkeypatch, every, s
     assert saved_steps(tmp_path) == saved
 
 
-def test_saving_and_evaluating_do_not_count_as_time_of_training(
-    shards, tmp_path, monkeypatch
-):
+def test_saving_and_evaluating_are_no_time_of_training(shards, tmp_path, monkeypatch):
     """A step takes a second, a save 10 and an evaluation 100."""
     seconds = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: seconds[0])
@@ -95,9 +91,7 @@ FROZEN = {"dropout": 0.0, "learning_rate": 0.0}
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_the_loss_of_an_epoch_is_smoothed_and_a_mean_over_its_tokens(
-    shards, tmp_path, smoothing
-):
+def test_the_loss_is_smoothed_and_a_mean_over_tokens(shards, tmp_path, smoothing):
     trainer = train(
         tmp_path,
         shards,
@@ -125,9 +119,7 @@ def test_a_run_that_diverged_at_once_says_that_there_is_no_checkpoint(shards, tm
 
 
 @pytest.mark.parametrize(("scale", "diverged"), [(2e-4, False), (5e-5, True)])
-def test_a_loss_scale_that_fell_too_far_ends_the_training(
-    shards, tmp_path, scale, diverged
-):
+def test_a_loss_scale_that_fell_far_ends_training(shards, tmp_path, scale, diverged):
     trainer = tiny_trainer(tmp_path, shards, train_steps=4, log_step_count_steps=3)
     step = trainer.train_step
     trainer.train_step = lambda batch: step(batch) | {"loss_scale": scale}
@@ -148,9 +140,7 @@ def test_a_run_that_diverged_later_names_the_checkpoint_that_is_kept(shards, tmp
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_one_number_that_is_not_finite_is_enough_to_refuse_the_weights(
-    shards, tmp_path, value
-):
+def test_one_nonfinite_number_is_enough_to_refuse_weights(shards, tmp_path, value):
     trainer = tiny_trainer(tmp_path, shards, train_steps=50)
     trainer._refuse_diverged_weights()
     bias = np.zeros(VOCAB_SIZE, np.float32)
@@ -211,9 +201,7 @@ def test_evaluators_run_at_intervals_and_at_the_end(shards, tmp_path):
 @pytest.mark.parametrize(
     ("scores", "best"), [({2: 10.0, 4: 30.0}, 4), ({}, 2)], ids=["highest", "equal"]
 )
-def test_the_first_checkpoint_of_the_highest_score_is_kept_as_best(
-    shards, tmp_path, scores, best
-):
+def test_the_first_of_the_highest_score_is_kept_as_best(shards, tmp_path, scores, best):
     def evaluate(step, log):
         return {"elo": scores.get(step, 20.0), "bleu": step}
 
@@ -252,9 +240,7 @@ def test_a_resumed_run_shows_its_progress_from_its_step(shards, tmp_path, caplog
 
 
 @pytest.mark.parametrize("draws", [True, False])
-def test_a_training_draws_a_bar_on_a_terminal_only_if_asked(
-    shards, tmp_path, monkeypatch, draws
-):
+def test_a_bar_is_drawn_on_a_terminal_if_asked(shards, tmp_path, monkeypatch, draws):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", terminal)

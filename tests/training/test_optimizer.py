@@ -15,12 +15,12 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.optimizer import (
     FactorSchedule,
     FrozenSchedule,
-    learning_rates_of,
     make_branch_schedule,
     make_optimizer,
 )
 from t2t_repro.training.step import StepOptions, make_train_step
-from tests.support.tiny_model import VOCAB_SIZE, padded, random_sentences
+from tests.support.tiny_batch import BATCH
+from tests.support.tiny_model import VOCAB_SIZE
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,6 @@ WEIGHTED = {"branched_attention": "split", "branch_frozen_after_steps": 3}
 
 
 def weighted_step(base, dtype="float32", **changes):
-    """Make a tiny Weighted Transformer, its optimizer and its training step."""
     small = {
         "hidden_size": 8,
         "filter_size": 16,
@@ -142,20 +141,8 @@ def branch_values(model):
     return np.array([v.numpy() for v in model.trainable_variables if v.name in names])
 
 
-BATCH = {
-    "inputs": tf.constant(padded(random_sentences(1, [5, 3, 7]))),
-    "targets": tf.constant(padded(random_sentences(2, [4, 6, 2]))),
-}
-
-
 class Training:
-    """Five updates of a tiny Weighted Transformer.
-
-    Attributes:
-        first: Results of the first update.
-        values: Weights of branches at first and after every update.
-        others: A matrix at first and after every update.
-    """
+    """Five updates; the weights are those at first and after every update."""
 
     def __init__(self, base, dtype):
         step, model, _ = weighted_step(base, dtype)
@@ -203,11 +190,6 @@ def test_both_learning_rates_of_a_weighted_transformer_are_reported(trained, dty
     # d^-0.5 t w^-1.5 with d = 8, t = 1, and warm-ups of 2 steps and of 1 step.
     assert results["learning_rate"] == pytest.approx(8**-0.5 * 2**-1.5)
     assert results["branch_learning_rate"] == pytest.approx(8**-0.5)
-
-
-def test_a_plain_transformer_has_one_learning_rate(base):
-    rates = learning_rates_of(make_optimizer(base))
-    assert list(rates) == ["learning_rate"]
 
 
 @pytest.mark.parametrize("step", [1, 100, 4_000, 4_001, 300_000])

@@ -21,7 +21,8 @@ from t2t_repro.training.recovery import UpdateGuard
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_state import TrainingCheckpoints
 from tests.support.eager import train_eagerly
-from tests.support.tiny_model import VOCAB_SIZE, padded, random_sentences
+from tests.support.tiny_batch import BATCH
+from tests.support.tiny_model import VOCAB_SIZE
 from tests.support.tiny_training import tiny_settings
 
 HALF = ("bfloat16", "float16")
@@ -31,10 +32,6 @@ SMALL = {
     "num_heads": 2,
     "num_hidden_layers": 1,
     "learning_rate_warmup_steps": 2,
-}
-BATCH = {
-    "inputs": tf.constant(padded(random_sentences(1, [5, 3, 7]))),
-    "targets": tf.constant(padded(random_sentences(2, [4, 6, 2]))),
 }
 
 

@@ -137,5 +137,5 @@ def test_all_replicas_start_with_the_same_weights_as_one(cheap):
 
 @pytest.mark.parametrize("fact", ["skipped", "same"])
 def test_replicas_skip_a_loss_that_is_not_finite_and_a_spike(cheap, fact):
-    """As in test_update_guard.py; "same": the update changed no variable."""
+    """As in test_recovery.py; "same": the update changed no variable."""
     assert [*np.flatnonzero(cheap.arrays("guarded")[fact])] == [*NAN, *SPIKE]

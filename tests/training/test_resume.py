@@ -9,11 +9,14 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.training import signals
 from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.training_state import TrainingCheckpoints
 from tests.support.tiny_training import (
     BATCHES_AN_EPOCH,
     STEPS,
+    Killed,
     losses_of,
     metrics_of,
     saved_steps,
@@ -22,29 +25,15 @@ from tests.support.tiny_training import (
 )
 
 
-def rising_and_falling(step, log):
-    return {"bleu": {2: 10.0, 4: 30.0}.get(step, 20.0)}
-
-
 # In the middle of the first epoch, at its end, in the middle of a later one.
 @pytest.mark.parametrize("stop", [3, BATCHES_AN_EPOCH, BATCHES_AN_EPOCH + 2])
-def test_a_resumed_run_equals_an_uninterrupted_one(
-    uninterrupted, shards, tmp_path, stop
-):
+def test_a_resumed_run_equals_one_without_a_stop(uninterrupted, shards, tmp_path, stop):
     train(tmp_path, shards, train_steps=stop)
     trainer = train(tmp_path, shards, train_steps=STEPS)
     losses, weights = uninterrupted
     assert losses_of(tmp_path) == losses
     for path, values in weights_of(trainer.model).items():
         np.testing.assert_array_equal(values, weights[path])
-
-
-def test_a_finished_run_does_nothing_more(shards, tmp_path):
-    train(tmp_path, shards, train_steps=2)
-    for train_steps in (2, 1):
-        trainer = train(tmp_path, shards, train_steps=train_steps)
-        assert (trainer.step, trainer.stop_signal) == (2, None)
-    assert list(losses_of(tmp_path)) == [1, 2]
 
 
 def signal_at(step, number=signal.SIGTERM):
@@ -75,10 +64,6 @@ def test_a_signal_during_a_missed_evaluation_leaves_the_training(shards, tmp_pat
     train(tmp_path, shards, train_steps=6)
     options = {"local_eval_frequency": 3, "evaluators": [signal_at(6)]}
     assert train(tmp_path, shards, train_steps=9, **options).step == 6
-
-
-class Killed(BaseException):
-    """An error that replaces `kill -9`: the trainer cannot catch it."""
 
 
 def scores(step, log):
@@ -114,11 +99,9 @@ def interrupt(folder, shards, evaluator, **options):
 
 
 # Saved just before, saved two steps earlier, and at the end.
-@pytest.mark.parametrize(("step", "save_checkpoints_steps"), [(4, 1), (8, 3), (10, 1)])
-def test_a_run_killed_in_an_evaluation_makes_up_for_it(
-    shards, tmp_path, step, save_checkpoints_steps
-):
-    options = {"save_checkpoints_steps": save_checkpoints_steps}
+@pytest.mark.parametrize(("step", "every"), [(4, 1), (8, 3), (10, 1)])
+def test_a_run_killed_in_an_evaluation_makes_up_for_it(shards, tmp_path, step, every):
+    options = {"save_checkpoints_steps": every}
     interrupt(tmp_path, shards, killed_at(step), **options)
     train(tmp_path, shards, evaluators=[scores], **EVALUATING | options)
     assert evaluations_of(tmp_path) == EVALUATIONS
@@ -135,9 +118,7 @@ def test_a_run_stopped_at_an_evaluation_makes_up_for_it(shards, tmp_path, stop):
     assert evaluations_of(tmp_path) == EVALUATIONS
 
 
-def test_a_signal_during_a_save_does_not_lose_the_evaluation(
-    shards, tmp_path, monkeypatch
-):
+def test_a_signal_during_a_save_loses_no_evaluation(shards, tmp_path, monkeypatch):
     """The run resumes from the checkpoint of the next step."""
     real_save = TrainingCheckpoints.save
 
@@ -173,9 +154,7 @@ def test_a_longer_run_does_not_evaluate_where_it_was_resumed(shards, tmp_path):
     assert evaluations_of(tmp_path) == EVALUATIONS
 
 
-def test_a_run_killed_after_saving_the_best_makes_up_for_the_metrics(
-    shards, tmp_path, monkeypatch
-):
+def test_a_run_killed_after_saving_the_best_catches_up(shards, tmp_path, monkeypatch):
     def be_killed(self, split, step, values):
         raise Killed
 
@@ -198,9 +177,7 @@ def no_space(*args, **kwargs):
 @pytest.mark.parametrize(
     ("done", "answer"), [(0, "starts again"), (3, r"resumes from step 3")]
 )
-def test_a_full_disk_says_where_the_run_resumes(
-    shards, tmp_path, monkeypatch, done, answer
-):
+def test_a_full_disk_says_where_to_resume(shards, tmp_path, monkeypatch, done, answer):
     if done:
         train(tmp_path, shards, train_steps=done)
     monkeypatch.setattr(tf.train.Checkpoint, "write", no_space)
@@ -220,8 +197,33 @@ def test_no_memory_is_not_a_full_disk(shards, tmp_path):
         train(tmp_path, shards, train_steps=2, evaluators=[evaluate])
 
 
-def test_a_resumed_run_knows_how_good_the_best_was(shards, tmp_path):
-    options = {"local_eval_frequency": 2, "evaluators": [rising_and_falling]}
-    train(tmp_path, shards, train_steps=4, **options)
-    train(tmp_path, shards, train_steps=8, **options)
-    assert saved_steps(tmp_path / "best") == [4]
+@pytest.fixture
+def interruptible():
+    """Let SIGINT interrupt, which a shell's background jobs ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_later_interrupt_acts_as_usual(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(signals.time, "monotonic", lambda: clock[0])
+    received = []
+    with SignalGuard(received.append):
+        os.kill(os.getpid(), signal.SIGINT)
+        clock[0] += 1.9
+        os.kill(os.getpid(), signal.SIGINT)  # the same request, delivered twice
+        os.kill(os.getpid(), signal.SIGTERM)
+        clock[0] += 0.2
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert received == [signal.SIGINT]
+
+
+def test_handlers_are_restored():
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with SignalGuard(lambda number: None):
+        assert signal.getsignal(signal.SIGTERM) != before[0]
+    after = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    assert after == before

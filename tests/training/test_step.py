@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -8,29 +9,23 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data.packing import pack_pairs
+from t2t_repro.data.pipeline import BATCH_SIGNATURE
 from t2t_repro.layers.residual import Dropout
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.recovery import UpdateGuard
-from t2t_repro.training.step import StepOptions, make_train_step
-from tests.support.tiny_model import (
-    padded,
-    random_sentences,
-    tiny_transformer,
+from t2t_repro.training.step import (
+    PRODUCTS,
+    StepOptions,
+    all_but_products,
+    make_train_step,
 )
-from tests.support.tiny_training import Bigrams
+from tests.support.tiny_batch import BATCH
+from tests.support.tiny_model import padded, random_sentences, tiny_transformer
+from tests.support.tiny_training import Bigrams, weights_of
 
 LEARNING_RATE = 0.1
 OPTIONS = StepOptions(label_smoothing=0.1)
 ONE_LAYER = {"num_encoder_layers": 1, "num_decoder_layers": 1, "name": "transformer"}
-
-
-def batch_of(inputs, targets):
-    return {"inputs": tf.constant(inputs), "targets": tf.constant(targets)}
-
-
-BATCH = batch_of(
-    padded(random_sentences(1, [5, 3, 7])), padded(random_sentences(2, [4, 6, 2]))
-)
 
 
 def step_and_model(
@@ -75,19 +70,15 @@ class FirstUpdate:
         return results, weights_of(self.model)
 
 
-def weights_of(model):
-    return {v.path: v.numpy() for v in model.trainable_variables}
-
-
 def assert_same_weights(found, expected):
     assert found.keys() == expected.keys()
     for path, weights in found.items():
         np.testing.assert_allclose(weights, expected[path], atol=1e-6)
 
 
-def expected_loss_and_gradients(model, batch, label_smoothing=0.1):
+def expected_loss_and_gradients(model, batch):
     with tf.GradientTape() as tape:
-        smoothed, nll = token_losses(batch["targets"], model(batch), label_smoothing)
+        smoothed, nll = token_losses(batch["targets"], model(batch), 0.1)
         tokens = float(np.count_nonzero(batch["targets"]))
         loss = tf.reduce_sum(smoothed) / tokens
     variables = model.trainable_variables
@@ -140,9 +131,7 @@ def test_the_update_follows_the_gradient_of_the_loss(first_step):
 @pytest.mark.parametrize(
     ("dtype", "tolerance"), [("mixed_bfloat16", 0.1), ("mixed_float16", 0.02)]
 )
-def test_half_precision_takes_the_step_of_single_precision(
-    first_step, dtype, tolerance
-):
+def test_half_precision_takes_the_step_of_float32(first_step, dtype, tolerance):
     before, after, _, expected = first_step
     optimizer = keras.optimizers.SGD(LEARNING_RATE)
     if dtype == "mixed_float16":
@@ -175,9 +164,7 @@ def test_pairs_in_one_row_make_the_update_of_a_row_each(first_step):
 
 
 @pytest.mark.parametrize("padding", [[[0, 2], [0, 0]], [[0, 0], [0, 3]]])
-def test_rows_and_columns_of_padding_do_not_change_the_update(
-    plain, first_step, padding
-):
+def test_rows_and_columns_of_padding_change_no_update(plain, first_step, padding):
     filled = {side: tf.pad(ids, padding) for side, ids in BATCH.items()}
     assert_same_weights(plain(filled)[1], first_step[1])
 
@@ -228,10 +215,10 @@ def test_dropout_is_active_and_new_in_every_step():
 
 
 # 6 rows with 31 target tokens: 15, 12 and 4 in micro-batches of 2 rows
-UNEVEN = batch_of(
-    padded(random_sentences(1, [5, 3, 7, 2, 4, 6])),
-    padded(random_sentences(2, [8, 7, 5, 7, 2, 2])),
-)
+UNEVEN = {
+    "inputs": tf.constant(padded(random_sentences(1, [5, 3, 7, 2, 4, 6]))),
+    "targets": tf.constant(padded(random_sentences(2, [8, 7, 5, 7, 2, 2]))),
+}
 
 
 MODELS = {"transformer": dropping_transformer, "bigrams": tiny_bigrams}
@@ -255,9 +242,7 @@ def update_of_all_rows(model):
         pytest.param(2, True, "transformer", marks=pytest.mark.slow),
     ],
 )
-def test_micro_batches_make_the_update_of_all_rows_at_once(
-    micro_batches, jit_compile, model
-):
+def test_micro_batches_make_the_update_of_all_rows(micro_batches, jit_compile, model):
     expected, weights = update_of_all_rows(model)
     options = StepOptions(0.1, LIMITS[model], jit_compile, micro_batches)
     results, found = FirstUpdate(options, model=MODELS[model](0.0))(UNEVEN)
@@ -307,3 +292,100 @@ def test_dropout_differs_between_micro_batches(jit_compile):
     for found, expected in zip(whole.model.variables, one.initial, strict=True):
         np.testing.assert_array_equal(found, expected)
     assert whole(rows)[0]["loss"] != pytest.approx(alone, rel=1e-3)
+
+
+def functions_of(concrete):
+    """Map traced functions to kinds of operations and whether XLA compiles them."""
+    graph = concrete.graph.as_graph_def()
+    bodies = {f.signature.name: f.node_def for f in graph.library.function}
+    return {
+        name: [(node.op, node.attr["_XlaCompile"].b) for node in nodes]
+        for name, nodes in {"": graph.node, **bodies}.items()
+    }
+
+
+def kinds(operations, *, compiled):
+    return {kind for kind, is_compiled in operations if is_compiled is compiled}
+
+
+def traced_step(model, **options):
+    optimizer = keras.optimizers.Adam(0.1)
+    optimizer.build(model.trainable_variables)
+    step = make_train_step(
+        model,
+        optimizer,
+        tf.distribute.get_strategy(),
+        StepOptions(**{"label_smoothing": 0.1, "jit_compile": True, **options}),
+    )
+    return functions_of(step.get_concrete_function(BATCH_SIGNATURE))
+
+
+def test_all_but_products_are_compiled_inside_the_scope_only():
+    @tf.function
+    def function(x):
+        with all_but_products():
+            y = tf.tanh(tf.matmul(x, x) + tf.einsum("bij,bjk->bik", x, x))
+        return tf.exp(y)
+
+    (operations,) = functions_of(
+        function.get_concrete_function(tf.TensorSpec([2, 3, 3]))
+    ).values()
+    assert kinds(operations, compiled=True) == {"AddV2", "Tanh"}
+    assert kinds(operations, compiled=False) >= {"BatchMatMulV2", "Exp"}
+
+
+def test_a_scope_does_not_change_the_values():
+    def function(x):
+        return tf.nn.softmax(tf.tanh(tf.matmul(x, x)) * 2.0 + 1.0)
+
+    @tf.function
+    def scoped(x):
+        with all_but_products():
+            return function(x)
+
+    x = tf.random.stateless_normal([5, 5], [1, 2])
+    np.testing.assert_allclose(scoped(x), function(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"micro_batches": 2, "rdrop_weight": 1.0, "rdrop_after_steps": 3}]
+)
+def test_a_step_compiles_passes_and_update_but_no_product(options):
+    model = tiny_transformer(num_encoder_layers=1, num_decoder_layers=1)
+    functions = traced_step(model, jit_products=False, **options)
+    for name, operations in functions.items():
+        compiled = kinds(operations, compiled=True)
+        assert not compiled & PRODUCTS, name
+        # Layer normalization, its gradient and the softmax.
+        if kinds(operations, compiled=False) & PRODUCTS:
+            assert compiled >= {"Rsqrt", "Exp", "Sub", "Mul"}, name
+    assert "Sqrt" in kinds(functions[""], compiled=True)  # of Adam
+
+
+@pytest.mark.parametrize("options", [{}, {"jit_compile": False, "jit_products": False}])
+def test_no_operation_is_compiled_alone_if_the_step_is_or_if_nothing_is(options):
+    for operations in traced_step(Bigrams(0.0), **options).values():
+        assert not kinds(operations, compiled=True)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "compiled"), [(1, ["_ReplicaStep"]), (2, ["gradients"])]
+)
+@pytest.mark.parametrize("jit_compile", [True, False])
+@pytest.mark.parametrize("jit_products", [True, False])
+def test_xla_compiles_the_step_of_one_replica_or_the_gradients_of_several(
+    monkeypatch, replicas, compiled, jit_compile, jit_products
+):
+    """Sums over replicas cannot be compiled."""
+    found = []
+
+    def function(wrapped, *, jit_compile=False, **_):
+        if jit_compile:
+            found.append(getattr(wrapped, "__name__", type(wrapped).__name__))
+        return wrapped
+
+    monkeypatch.setattr(tf, "function", function)
+    strategy = SimpleNamespace(num_replicas_in_sync=replicas)
+    options = StepOptions(0.1, jit_compile=jit_compile, jit_products=jit_products)
+    make_train_step("model", "optimizer", strategy, options)
+    assert found == (compiled if jit_compile and jit_products else [])

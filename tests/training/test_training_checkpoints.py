@@ -27,7 +27,7 @@ from tests.support.tiny_training import (
 def test_only_the_newest_are_kept(model, tmp_path):
     for step in (9, 10, 100):  # each by another process
         checkpoints_of(model, tmp_path, keep=2).save(step)
-    assert [step_of(path) for path in all_checkpoints(tmp_path)] == [10, 100]
+    assert saved_steps(tmp_path) == [10, 100]
 
 
 def test_the_checkpoint_of_a_stop_is_removed_after_the_next_one(model, tmp_path):
@@ -44,21 +44,20 @@ def test_the_checkpoint_of_a_stop_is_removed_after_the_next_one(model, tmp_path)
     assert saved_steps(tmp_path) == [10, 20, 30, 33, 40]
 
 
-def test_the_checkpoint_of_a_stop_takes_no_place_of_another(model, tmp_path):
-    for step in (4, 7):
-        checkpoints_of(model, tmp_path, keep=2, save_every_steps=4).save(step)
-    resumed = checkpoints_of(model, tmp_path, keep=2, save_every_steps=4)
+@pytest.mark.parametrize(
+    ("every", "keep", "before", "after"),
+    [(4, 2, (4, 7), [4, 8]), (0, 5, (7,), [7, 8])],
+    ids=["by steps", "by time"],
+)
+def test_only_the_checkpoint_of_a_stop_gives_up_its_place(
+    model, tmp_path, every, keep, before, after
+):
+    for step in before:
+        checkpoints_of(model, tmp_path, keep, every).save(step)
+    resumed = checkpoints_of(model, tmp_path, keep, every)
     resumed.restore_latest()
     resumed.save(8)
-    assert saved_steps(tmp_path) == [4, 8]
-
-
-def test_checkpoints_by_time_all_stay(model, tmp_path):
-    checkpoints_of(model, tmp_path, 5).save(25)
-    resumed = checkpoints_of(model, tmp_path, 5)
-    resumed.restore_latest()
-    resumed.save(30)
-    assert saved_steps(tmp_path) == [25, 30]
+    assert saved_steps(tmp_path) == after
 
 
 def test_the_score_of_the_best_is_kept_with_it(own_run, model):
@@ -74,9 +73,7 @@ def test_tensorflow_finds_the_newest_too(run):
 
 
 @pytest.mark.parametrize("content", [None, "", "nonsense"])
-def test_the_file_of_tensorflow_beside_the_checkpoints_may_be_lost(
-    own_run, model, content
-):
+def test_tensorflows_file_beside_the_checkpoints_may_be_lost(own_run, model, content):
     if content is None:
         (own_run / "checkpoint").unlink()
     else:
@@ -87,9 +84,7 @@ def test_the_file_of_tensorflow_beside_the_checkpoints_may_be_lost(
 
 
 @pytest.mark.parametrize("part", ["data-00000-of-00001", "index"])
-def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(
-    own_run, model, part, caplog
-):
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(own_run, model, part, caplog):
     (own_run / f"model.ckpt-300.{part}").write_bytes(b"")
     path = checkpoints_of(model, own_run).restore_latest()
     assert step_of(path) == 200
@@ -114,7 +109,7 @@ def test_only_damaged_checkpoints_are_a_user_error(own_run, model):
     ):
         checkpoints_of(model, own_run).restore_latest()
     assert one_value(model) == 7.0
-    assert [step_of(path) for path in all_checkpoints(own_run)] == [100, 200, 300]
+    assert saved_steps(own_run) == [100, 200, 300]
 
 
 def test_a_checkpoint_of_another_model_is_not_skipped(own_run):
@@ -197,3 +192,24 @@ def test_a_best_model_that_a_killed_process_renamed_is_found(own_run, model):
     checkpoints_of(model, own_run).clean_up()
     assert (own_run / "best" / "bleu").exists()
     assert not (own_run / "best.replaced").exists()
+
+
+def test_the_average_is_the_mean_and_replaces_the_earlier_one(own_run, model):
+    paths = all_checkpoints(own_run)
+    average_checkpoints(model, own_run, paths[1:2])
+    assert one_value(model) == 2.0
+    path = average_checkpoints(model, own_run, paths)
+    assert one_value(model) == 3.0
+    assert path == str(own_run / "averaged" / "model.ckpt-300")
+    assert all_checkpoints(own_run / "averaged") == [path]
+    assert not (own_run / "averaged.incomplete").exists()
+
+
+def test_averaging_a_damaged_checkpoint_leaves_the_old_average(own_run, model):
+    paths = all_checkpoints(own_run)
+    average_checkpoints(model, own_run, paths)
+    (own_run / "model.ckpt-200.data-00000-of-00001").write_bytes(b"")
+    with pytest.raises(UserError):
+        average_checkpoints(model, own_run, paths)
+    restore(model_variables(model), find_checkpoint(own_run, "averaged"))
+    assert one_value(model) == 3.0

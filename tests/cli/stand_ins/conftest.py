@@ -102,8 +102,6 @@ class FakeSystem:
 
 @dataclasses.dataclass
 class Stage:
-    """A run's folder, stand-ins for use cases, and their calls."""
-
     folder: Path
     system: FakeSystem
     loaded: Recorder

@@ -50,9 +50,7 @@ def evaluate(stage, *more):
         ),
     ],
 )
-def test_flags_that_contradict_each_other_are_refused(
-    stage, capsys, command, flags, answer
-):
+def test_contradictory_flags_are_refused(stage, capsys, command, flags, answer):
     assert command(stage, *flags) == 2
     assert answer in capsys.readouterr().err
     assert stage.system.calls == []
@@ -63,15 +61,6 @@ def test_only_learned_branch_weights_suit_any_engine(stage, capsys):
     assert evaluate(stage, *flags) == 2
     answer = "--branch_weights uniform and --engine ctranslate2"
     assert answer in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("flag", ["--engine=ctranslate2", "--quantization=int8"])
-def test_existing_translations_have_no_engine(stage, capsys, flag):
-    files = ["--hypothesis", stage.file("h", "a"), "--reference", stage.file("r", "x")]
-    assert main(["evaluate", *files, flag]) == 2
-    assert f"received --hypothesis and {flag.partition('=')[0]}" in (
-        capsys.readouterr().err
-    )
 
 
 @pytest.fixture
@@ -138,9 +127,7 @@ def test_export_names_what_ctranslate2_cannot_compute_before_it_loads(stage, cap
 @pytest.mark.parametrize(
     ("command", "flag"), [(decode, "--engine"), (export, "--format")]
 )
-def test_without_the_package_the_command_that_installs_it_is_named(
-    stage, capsys, monkeypatch, command, flag
-):
+def test_the_missing_package_is_named_first(stage, capsys, monkeypatch, command, flag):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     assert command(stage, flag, "ctranslate2") == 1
     assert "pip install ctranslate2" in capsys.readouterr().err

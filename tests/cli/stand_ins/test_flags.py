@@ -16,6 +16,7 @@ from t2t_repro.runs.system import System
 from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.cli.stand_ins.conftest import FakeData
+from tests.runs.test_run import SETTINGS
 from tests.support.recorder import Recorder, record
 
 SEARCH = "beam_size=3,alpha=0.9"
@@ -54,35 +55,15 @@ DATA = {
     "tmp_dir": ("{tmp}", "prepare.tmp_dir"),
     "num_workers": ("2", "prepare.num_workers"),
 }
-TRAINING = {
+TRAINING = {name: str(value) for name, value in SETTINGS.values().items()} | {
     "output_dir": "{new}",
     "t2t_usr_dir": "{package}",
     "model": "transformer",
     "hparams_set": "transformer_tiny",
     "hparams": "filter_size=48",
-    "random_seed": "11",
-    "train_steps": "170",
-    "log_step_count_steps": "3",
-    "local_eval_frequency": "7",
-    "eval_sentences": "5",
-    "bleu_tokenizer": "intl",
-    "attention_samples": "2",
-    "save_checkpoints_steps": "9",
-    "save_checkpoints_secs": "4000.0",
-    "keep_checkpoint_max": "12",
-    "average_last": "6",
     "decode_hparams": SEARCH,
-    "max_skipped_updates": "13",
-    "spike_factor": "6.5",
-    "max_rollbacks": "2",
-    "keep_best": "8",
-    "early_stopping_patience": "14",
     "warm_start_from": "{run}",
-    "cpu_replicas": "4",
-    "cluster": "slurm",
-    "xla": "off",
     "deterministic": None,
-    "try_largest_batch": "off",
 }
 FLAGS = {
     "datagen": {
@@ -154,7 +135,6 @@ OTHERS = {
 
 @pytest.fixture
 def places(stage):
-    """Return what the texts of flags name."""
     return {
         "run": stage.run,
         "package": stage.package,
@@ -203,10 +183,10 @@ def received(stage, monkeypatch):
         return {
             "load": stage.loaded,
             "catalogue": stage.catalogue,
-            "system": {"system": system},
+            "system": system,
             "branches": branches,
             "average": averaged,
-            "train": checked,
+            "train": checked.calls and checked.calls[-1]["settings"],
             **methods,
         }[name]
 
@@ -219,10 +199,6 @@ def value_at(received, place):
     found = received(first)
     if isinstance(found, Recorder):
         found = found.calls[-1]
-    if first == "train":
-        found = found["settings"]
-    if first == "system":
-        found = found["system"]
     for part in rest:
         found = found[part] if isinstance(found, dict) else getattr(found, part)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,9 +15,7 @@ from t2t_repro.features.ensembles.members import EnsembleFolder
 from t2t_repro.runs import TrainSettings
 from t2t_repro.runs import training as training_module
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from tests.cli.stand_ins.conftest import (
-    FakeData,
-)
+from tests.cli.stand_ins.conftest import FakeData
 from tests.support.recorder import Recorder, record
 
 TRAINING = {
@@ -67,9 +64,7 @@ def train(stage, *more):
     return main(["train", *data, *flags, *place, *more])
 
 
-def test_the_members_of_a_folder_are_trained_without_the_flag(
-    stage, training, monkeypatch
-):
+def test_the_members_of_a_folder_train_without_the_flag(stage, training, monkeypatch):
     results = [training.result] * 3
     trained = record(monkeypatch, command_ensemble, "train_ensemble", results)
     record(monkeypatch, members, "load_ensemble", stage.system)
@@ -110,21 +105,19 @@ def test_train_scores_the_average_of_the_test_split(stage, training, capsys):
 
 
 @pytest.mark.parametrize(
-    ("splits", "start", "has_evaluate"),
+    ("splits", "start", "scored"),
     [
         (("train", "dev"), "scores: dev (7 sentences", True),
         (("train",), "trained; no dev or test split to score", False),
     ],
 )
-def test_train_scores_dev_without_a_test_split(
-    stage, training, capsys, splits, start, has_evaluate
-):
+def test_train_scores_dev_without_test(stage, training, capsys, splits, start, scored):
     training.data.splits = splits
     train(stage)
     out = capsys.readouterr().out
     assert out.startswith(start)
-    assert ("t2t evaluate" in out) == ("--split dev" in out) == has_evaluate
-    assert len(stage.reported.calls) == has_evaluate
+    assert ("t2t evaluate" in out) == ("--split dev" in out) == scored
+    assert len(stage.reported.calls) == scored
 
 
 @pytest.mark.parametrize(
@@ -135,9 +128,7 @@ def test_train_scores_dev_without_a_test_split(
         ("beam_size=1,sampling_method=random", None, " --decode_hparams beam_size=1"),
     ],
 )
-def test_the_next_commands_have_the_settings_that_they_read(
-    stage, training, capsys, given, evaluate, export
-):
+def test_next_commands_keep_settings(stage, training, capsys, given, evaluate, export):
     train(stage, f"--decode_hparams={given}")
     out = capsys.readouterr().out
     evaluate = f" --decode_hparams {given}" if evaluate is None else evaluate
@@ -146,9 +137,7 @@ def test_the_next_commands_have_the_settings_that_they_read(
     assert f"  t2t export --output_dir {run}{export} --export_dir" in out
 
 
-def test_the_next_commands_name_no_export_folder_that_export_refuses(
-    stage, training, capsys
-):
+def test_the_next_commands_name_no_folder_that_export_refuses(stage, training, capsys):
     assert train(stage, "--output_dir", str(stage.folder / "new [v1]")) == 0
     assert "--export_dir DIR\n" in capsys.readouterr().out
 
@@ -161,9 +150,7 @@ def test_the_next_commands_name_no_export_folder_that_export_refuses(
         ("constrain=tree", "algorithmic_reverse has no grammar"),
     ],
 )
-def test_a_wrong_search_is_refused_before_training(
-    stage, training, capsys, given, answer
-):
+def test_a_wrong_search_is_refused_at_once(stage, training, capsys, given, answer):
     assert train(stage, f"--decode_hparams={given}") == 2
     assert answer in capsys.readouterr().err
     assert training.opened.calls == []
@@ -180,46 +167,6 @@ def test_a_worker_that_is_not_the_chief_prints_no_report(stage, training, capsys
     assert train(stage) == 0
     assert capsys.readouterr().out == ""
     assert stage.reported.calls == []
-
-
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
-)
-def test_train_says_how_to_resume_after_a_stop(stage, training, capsys, number, code):
-    training.result.complete, training.result.steps = False, 60
-    training.result.stop_signal = number
-    assert train(stage) == code
-    captured = capsys.readouterr()
-    assert "stopped at step 60 of 170" in captured.err
-    assert captured.out == ""
-
-
-def resume(stage, *flags):
-    """Resume the run, which was trained with settings unlike the defaults."""
-    own = ("model", "hparams_set", "hparams", "random_seed")
-    kept = {name: value for name, value in TRAINING.items() if name not in own}
-    (stage.folder / "data").mkdir(exist_ok=True)
-    stage.save(
-        problem="algorithmic_reverse",
-        data_dir=str(stage.folder / "data"),
-        random_seed=11,
-        training=kept,
-    )
-    return main(["train", "--output_dir", stage.run, *flags])
-
-
-def test_the_folder_alone_resumes_problem_data_and_settings(stage, training):
-    assert resume(stage) == 0
-    call = training.opened.call
-    assert call["problem"].name == "algorithmic_reverse"
-    assert Path(call["data_dir"]) == stage.folder / "data"
-    assert (call["given_settings"], call["tmp_dir"]) == ({}, None)
-    settings = training.trained.call["config"].settings
-    assert settings == TrainSettings(
-        output_dir=stage.run, **(TRAINING | {"hparams": ""})
-    )
-    ((_, _, _, hparams, _),) = stage.system.calls
-    assert (hparams.beam_size, hparams.alpha, hparams.batch_size) == (3, 0.25, 640)
 
 
 def test_the_demonstration_has_its_own_settings(stage, training, monkeypatch):
@@ -244,11 +191,3 @@ def test_a_new_run_needs_set_data_and_folder(stage, training, capsys, missing):
     assert main(["train", "--problem", "algorithmic_sort", *flags]) == 2
     assert f"--{missing} is missing" in capsys.readouterr().err
     assert training.trained.calls == []
-
-
-def test_a_contradiction_with_the_run_is_refused_before_data_is_opened(
-    stage, training, capsys
-):
-    assert resume(stage, "--random_seed", "12") == 1
-    assert "random_seed is 11 there, 12 now" in capsys.readouterr().err
-    assert training.opened.calls == []
