@@ -169,7 +169,7 @@ def test_an_attention_that_forgets_the_weights_of_its_base_is_named(trained):
         def build(self, input_shape=None):
             self.scale = self.add_weight(name="scale", shape=(1,))
 
-    answer = r"attention forgetful .*test_training.py.* must call `super\(\)\.build\(\)"
+    answer = r"attention forgetful .*test_training.py.* must call `super\(\)\.build\("
     with registry.attentions.isolated():
         registry.register_attention("forgetful")(Forgetful)
         with pytest.raises(UserError, match=answer):
