@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data import shard_writer
+from t2t_repro.data import output_files, shard_writer
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.problem import Problem, RepeatedPair, Vocabulary
 from t2t_repro.errors import UserError
@@ -94,7 +94,7 @@ def test_a_preparation_killed_while_files_get_their_names_is_done_again(
         _replace(source, target)
 
     with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
-        patch.setattr(shard_writer.os, "replace", replace_some)
+        patch.setattr(output_files.os, "replace", replace_some)
         prepare(Numbers(), folder, None, SETTINGS.replace(num_shards=num_shards))
     assert not (folder / "numbers.manifest.json").exists()
     prepare(Numbers(), folder, None, SETTINGS)
@@ -112,7 +112,7 @@ def test_a_file_that_replaces_one_of_a_killed_preparation_is_kept(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
-        patch.setattr(shard_writer.os, "replace", replace_vocabulary)
+        patch.setattr(output_files.os, "replace", replace_vocabulary)
         prepare(Numbers(), folder, None, SETTINGS)
     (folder / "numbers.symbols").write_bytes(b"precious")
     with pytest.raises(UserError, match=r"numbers\.symbols\) but no"):
