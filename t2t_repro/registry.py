@@ -1,4 +1,4 @@
-"""Names for problems, models, hparams sets and attentions.
+"""Names for problems, models, hparams sets, attentions, evaluators and monitors.
 
 Source: tensor2tensor's `utils/registry.py`. A decorator registers a class or function
 where it is defined. It is used bare, called without arguments, or called with a name.

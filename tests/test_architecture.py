@@ -69,7 +69,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.features.ctranslate2.ctranslate2_translator",
     "t2t_repro.decoding.sentences",
     "t2t_repro.features.ctranslate2.ctranslate2_system",
-    "t2t_repro.runs.translating",
+    "t2t_repro.runs.translating_system",
     "t2t_repro.runs",
     "t2t_repro.runs.run",
     "t2t_repro.features.planning.training_plan",

@@ -8,7 +8,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.pipeline import training_epoch
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs.resuming import describe_run
-from t2t_repro.runs.training import make_trainer
+from t2t_repro.runs.run_training import make_trainer
 from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.cluster import make_strategy

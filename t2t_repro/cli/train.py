@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     import_tensorflow(LEAST_ADDRESSES_TO_TRAIN)
     from t2t_repro.data.prepare import open_or_prepare
     from t2t_repro.machine import available_cores
-    from t2t_repro.runs.training import run_training
+    from t2t_repro.runs.run_training import run_training
 
     data = open_or_prepare(
         problem,

@@ -1,4 +1,4 @@
-"""Write the shards and the raw text of every split."""
+"""Write the shards of every split, and the raw text of dev and test."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _write_training_split(
     num_workers: int,
     num_pairs: int | None,
 ) -> SplitCounts:
-    """Write consecutive pairs to consecutive shards, then shuffle each shard."""
+    """Deal the pairs to the shards in turn, then shuffle each shard."""
     logger.info("encoding the training pairs")
     names = _shard_names(outputs.prefix, "train", settings.num_shards)
     paths = [outputs.path(name) for name in names]

@@ -122,14 +122,17 @@ class _Search:
         coverage = None
         if self.options.coverage_penalty:
             coverage = state.per_row["coverage"] + cache["attention"]
-        penalty = self._coverage_penalty(coverage)
-        if penalty is not None:
-            penalty = take_beams(penalty, parents)
-        finished_ids, finished_scores = self._finish(state, ids, scores, ends, penalty)
+        coverage_term = self._coverage_penalty(coverage)
+        if coverage_term is not None:
+            coverage_term = take_beams(coverage_term, parents)
+        finished_ids, finished_scores = self._finish(
+            state, ids, scores, ends, coverage_term
+        )
         # Keep the K best extensions that do not end.
-        living_log_probs, places = ops.top_k(
+        best, places = ops.top_k(
             ops.where(ends, MINUS_INFINITY, found.priorities), self.options.beam_size
         )
+        living_log_probs = best  # without costs, the priorities are log-probabilities
         if self.options.word_cost:
             living = ops.where(ends, MINUS_INFINITY, scores)
             living_log_probs = take_beams(living, places)
@@ -188,15 +191,15 @@ class _Search:
         ids: KerasTensor,
         scores: KerasTensor,
         ends: KerasTensor,
-        penalty: KerasTensor | None,
+        coverage_term: KerasTensor | None,
     ) -> tuple[KerasTensor, KerasTensor]:
         """Merge the extensions that end with the finished hypotheses."""
         # Extensions of an empty place do not count.
         real = ops.logical_and(ends, scores > 0.5 * MINUS_INFINITY)
         allowed = ops.logical_and(real, ops.logical_not(state.done)[:, None])
-        penalized = scores / _penalty(state.position + 1, self.options.alpha)
-        if penalty is not None:
-            penalized = penalized + penalty
+        penalized = scores / _length_penalty(state.position + 1, self.options.alpha)
+        if coverage_term is not None:
+            penalized = penalized + coverage_term
         all_scores = ops.concatenate(
             [state.finished_scores, ops.where(allowed, penalized, MINUS_INFINITY)],
             axis=1,
@@ -209,9 +212,9 @@ class _Search:
     def _done(self, state: BeamState) -> KerasTensor:
         best = state.living_log_probs[:, 0]
         if self.options.word_cost:
-            # The hypothesis of the best rank may not have the highest log-probability.
+            # The first by priority may not have the highest log-probability.
             best = ops.max(state.living_log_probs, axis=1)
-        reachable = best / _penalty(state.max_lengths, self.options.alpha)
+        reachable = best / _length_penalty(state.max_lengths, self.options.alpha)
         certain = state.finished_scores[:, self.options.num_hypotheses - 1] >= reachable
         at_limit = state.position >= state.max_lengths
         return ops.logical_or(state.done, ops.logical_or(certain, at_limit))
@@ -237,14 +240,14 @@ class _Search:
         They are the finished hypotheses of a sentence, or else the living ones.
         """
         any_finished = state.finished_scores[:, :1] > 0.5 * MINUS_INFINITY
-        cut_scores = state.living_log_probs / _penalty(
+        cut_scores = state.living_log_probs / _length_penalty(
             ops.minimum(state.position, state.max_lengths)[:, None], self.options.alpha
         )
         cut_ids = state.living_ids
-        penalty = self._coverage_penalty(state.per_row.get("coverage"))
-        if penalty is not None:
-            cut_scores = cut_scores + penalty
-        if penalty is not None or self.options.word_cost:
+        coverage_term = self._coverage_penalty(state.per_row.get("coverage"))
+        if coverage_term is not None:
+            cut_scores = cut_scores + coverage_term
+        if coverage_term is not None or self.options.word_cost:
             cut_scores, order = ops.top_k(cut_scores, self.options.beam_size)
             cut_ids = take_beams(cut_ids, order)
         ids = ops.where(any_finished[:, :, None], state.finished_ids, cut_ids)
@@ -264,6 +267,6 @@ class _Search:
         return self.options.constraints is not None or "prefixes" in state.per_row
 
 
-def _penalty(length: KerasTensor, alpha: float) -> KerasTensor:
+def _length_penalty(length: KerasTensor, alpha: float) -> KerasTensor:
     """Return the length penalty of integer lengths, float32."""
     return length_penalty(ops.cast(length, "float32"), alpha)

@@ -42,7 +42,9 @@ from t2t_repro.layers.residual import Dropout
 
 
 def padding_mask(ids: KerasTensor) -> KerasTensor:
-    """Mask padding for every query.
+    """Return an attention mask that hides padding from every query.
+
+    The argument `padding_mask` of the layers has another shape, `[batch, key_length]`.
 
     Args:
         ids: Token ids, int32 `[batch, key_length]`.
@@ -253,7 +255,7 @@ class MultiHeadAttention(Sublayer):
 
     A subclass can override `logits`, `project_query`, `project_memory`, `weights_of`,
     `merge` or `visible_history`. Then `call`, on whole sequences, and `attend`, on
-    cached keys and values, both follow.
+    cached keys and values, both follow. `attend_to_all` is only for whole sequences.
 
     Args:
         num_heads: Number of heads (h).

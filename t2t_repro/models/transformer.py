@@ -27,7 +27,7 @@ from t2t_repro.layers.attention import padding_mask, segment_mask
 from t2t_repro.layers.encoder_decoder import Decoder, Encoder
 from t2t_repro.layers.sublayers import OPTION_NAMES, split_options
 from t2t_repro.models.cached_decoding import CachedDecoding
-from t2t_repro.models.embeddings import input_layers, token_matrices
+from t2t_repro.models.input_layers import input_layers, token_matrices
 from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.registry import register_model
 from t2t_repro.settings.hparams import HParams
@@ -153,7 +153,7 @@ class Transformer(CachedDecoding, keras.Model):
     ) -> Self:
         """Make a model from hparams.
 
-        This is the only place where hparams become arguments. The options of the layers
+        This is the only place where hparams become arguments of layers, whose options
         have the names of hparams.
 
         Args:

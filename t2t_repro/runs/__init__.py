@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from t2t_repro.features.ensembles.members import load_ensemble
     from t2t_repro.runs.run import Run
     from t2t_repro.runs.run_checkpoints import average
+    from t2t_repro.runs.run_training import TrainResult, train
     from t2t_repro.runs.scoring import PairScore
     from t2t_repro.runs.system import System
-    from t2t_repro.runs.training import TrainResult, train
-    from t2t_repro.runs.translating import Evaluation, TranslatingSystem
+    from t2t_repro.runs.translating_system import Evaluation, TranslatingSystem
     from t2t_repro.settings.decode_hparams import DecodeHParams
     from t2t_repro.settings.train_settings import TrainSettings
 
@@ -45,17 +45,17 @@ __all__ = [
 
 _MODULES = {
     "DecodeHParams": "t2t_repro.settings.decode_hparams",
-    "Evaluation": "t2t_repro.runs.translating",
+    "Evaluation": "t2t_repro.runs.translating_system",
     "PairScore": "t2t_repro.runs.scoring",
     "RankedHypothesis": "t2t_repro.decoding.hypothesis",
     "Run": "t2t_repro.runs.run",
     "System": "t2t_repro.runs.system",
-    "TrainResult": "t2t_repro.runs.training",
+    "TrainResult": "t2t_repro.runs.run_training",
     "TrainSettings": "t2t_repro.settings.train_settings",
-    "TranslatingSystem": "t2t_repro.runs.translating",
+    "TranslatingSystem": "t2t_repro.runs.translating_system",
     "average": "t2t_repro.runs.run_checkpoints",
     "rank": "t2t_repro.decoding.hypothesis",
-    "train": "t2t_repro.runs.training",
+    "train": "t2t_repro.runs.run_training",
 }
 # Names of features, and the module in the feature's folder.
 _OF_FEATURES = {

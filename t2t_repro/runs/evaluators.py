@@ -19,7 +19,7 @@ from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch, evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import own_defaults
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.features import modules
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams

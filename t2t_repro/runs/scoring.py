@@ -23,7 +23,7 @@ from t2t_repro.decoding.sentences import (
     MIN_SOURCE_BUCKET,
     longest_piece,
 )
-from t2t_repro.decoding.translate import SOURCE_BUCKET_STEP
+from t2t_repro.decoding.translator import SOURCE_BUCKET_STEP
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer

@@ -11,13 +11,13 @@ import keras
 
 from t2t_repro import catalogue, features
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.translate import Translator, members
+from t2t_repro.decoding.translator import Translator, members
 from t2t_repro.errors import UserError
 from t2t_repro.runs.branch_weights import replace_branch_weights
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import check_fits, choose_checkpoint
 from t2t_repro.runs.scoring import PairScore, PairScorer
-from t2t_repro.runs.translating import TranslatingSystem
+from t2t_repro.runs.translating_system import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoints import model_variables, restore

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy of target tokens (paper section 5.4), and R-Drop."""
+"""Label-smoothed cross-entropy (paper section 5.4), and R-Drop (Liang et al. 2021)."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _entries(values: KerasTensor, places: KerasTensor) -> KerasTensor:
 
 
 def two_copies(batch: Mapping[str, KerasTensor]) -> dict[str, KerasTensor]:
-    """Put a second copy of every row after the rows of a batch (section 2.3).
+    """Put a second copy of every row after the rows of a batch (R-Drop, section 2.3).
 
     Args:
         batch: `[rows, length]` per feature.
@@ -189,8 +189,9 @@ def rdrop_losses(
 ) -> tuple[KerasTensor, KerasTensor]:
     """Compute the loss of two passes and the mean of their negative log-likelihoods.
 
-    Equations 1 to 3, divided by two: with c and c' for the smoothed cross-entropy of
-    the passes, p and p' for their distributions, and alpha for the weight::
+    Equations 1 to 3 of R-Drop, divided by two: with c and c' for the smoothed
+    cross-entropy of the passes, p and p' for their distributions, and alpha for the
+    weight::
 
         (c + c') / 2 + alpha (KL(p || p') + KL(p' || p)) / 4
 
@@ -200,7 +201,7 @@ def rdrop_losses(
         targets: Token ids, int32 `[rows, length]`.
         logits: Logits of the `two_copies`, float32 `[2 rows, length, V]`.
         label_smoothing: See `token_losses`.
-        weight: The paper's alpha.
+        weight: R-Drop's alpha.
 
     Returns:
         Loss and negative log-likelihood in nats, both float32 `[rows, length]`, zero at

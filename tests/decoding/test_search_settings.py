@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.decoding import translate
+from t2t_repro.decoding import translator
 from t2t_repro.decoding.beam_state import BeamSearchOptions
 from t2t_repro.decoding.next_tokens import Constraints, Sampling
-from t2t_repro.decoding.translate import search_translations
+from t2t_repro.decoding.translator import search_translations
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.parsing.bracket_grammar import BracketGrammar
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -19,7 +19,7 @@ INPUTS = padded([[3, 4, 5, 1], [6, 1]])
 @pytest.fixture
 def searched(monkeypatch):
     calls = []
-    monkeypatch.setattr(translate, "beam_search", lambda *args: calls.append(args))
+    monkeypatch.setattr(translator, "beam_search", lambda *args: calls.append(args))
     return calls
 
 

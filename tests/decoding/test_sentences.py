@@ -10,11 +10,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data.problem import Output
-from t2t_repro.decoding import translate
+from t2t_repro.decoding import translator
 from t2t_repro.decoding.beam import BeamSearchResult
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.source_pieces import uniform_numbers
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
@@ -33,7 +33,7 @@ class Search:
         self.inputs = []
         self.per_row = {"prefixes": [], "uniform": []}
         self.recorder = record(
-            monkeypatch, translate, "search_translations", self._search
+            monkeypatch, translator, "search_translations", self._search
         )
 
     def _search(self, model, inputs, hparams, per_row, grammar):
@@ -52,11 +52,11 @@ class Search:
 @pytest.fixture
 def search(monkeypatch):
     # In order, also if a test before has limited an operation to one thread.
-    monkeypatch.setattr(translate, "num_parallel_batches", lambda: 1)
+    monkeypatch.setattr(translator, "num_parallel_batches", lambda: 1)
     return Search(monkeypatch)
 
 
-def translator(hparams=HPARAMS, longest=LONGEST, **options):
+def make_translator(hparams=HPARAMS, longest=LONGEST, **options):
     return Translator("model", DIGITS, LETTERS, hparams, longest, **options)
 
 
@@ -65,10 +65,10 @@ def copy_of(count):
 
 
 def test_sources_are_encoded_as_inputs_and_outputs_decoded_as_targets(search):
-    found = translator().translate(["1 2 3", "4", ""])
+    found = make_translator().translate(["1 2 3", "4", ""])
     assert [best.text for (best,) in found] == ["a b c", "d", ""]
     (batch,) = search.inputs
-    assert batch.shape == (2, translate.MIN_SOURCE_BUCKET)
+    assert batch.shape == (2, translator.MIN_SOURCE_BUCKET)
     np.testing.assert_array_equal(batch[0, :4], [*copy_of(3), 1])
     np.testing.assert_array_equal(batch[1, :3], [DIGITS.encode("4")[0], 1, 0])
 
@@ -90,8 +90,8 @@ def test_each_core_has_a_batch_if_operations_have_one_thread(
     name = "get_intra_op_parallelism_threads"
     monkeypatch.setattr(settings, name, lambda: threads_per_operation)
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: [kind] * gpus)
-    monkeypatch.setattr(translate, "available_cores", lambda: cores)
-    assert translate.num_parallel_batches() == batches
+    monkeypatch.setattr(translator, "available_cores", lambda: cores)
+    assert translator.num_parallel_batches() == batches
 
 
 def test_sources_are_normalized_and_outputs_postprocessed_with_the_given_source(search):
@@ -102,7 +102,7 @@ def test_sources_are_normalized_and_outputs_postprocessed_with_the_given_source(
         seen.append((source, written))
         return Output(written.upper(), ("upper",))
 
-    made = translator(
+    made = make_translator(
         problem=problem_with(
             normalize_source=lambda text: text.replace("!", "1"),
             postprocess=postprocess,
@@ -138,7 +138,9 @@ def test_outputs_for_the_user_rank_by_their_similarity_on_request(
         return Output("x" * (9 - len(calls)), output.repairs)
 
     problem = problem_with(postprocess=postprocess, similarities=shortest_first)
-    (found,) = translator(HPARAMS.replace(**changes), problem=problem).translate(["1"])
+    (found,) = make_translator(HPARAMS.replace(**changes), problem=problem).translate(
+        ["1"]
+    )
     assert [hypothesis.score for hypothesis in found] == scores
 
 
@@ -167,7 +169,7 @@ def test_the_text_of_the_best_is_a_consensus_on_request(search, changes, score):
         postprocess=postprocess, similarities=similarities, consensus=joined
     )
     hparams = HPARAMS.replace(mbr_scale=0.5, mbr_consensus=True, **changes)
-    ((found,),) = translator(hparams, problem=problem).translate(["1"])
+    ((found,),) = make_translator(hparams, problem=problem).translate(["1"])
     assert found.score == score
     order = "q+r+p" if changes else "r+q+p"
     assert found.text == f"{order} p"
@@ -175,7 +177,7 @@ def test_the_text_of_the_best_is_a_consensus_on_request(search, changes, score):
 
 def test_outputs_without_a_consensus_cannot_be_combined():
     with pytest.raises(UserError, match="cannot be combined: leave it out"):
-        translator(HPARAMS.replace(mbr_scale=0.5, mbr_consensus=True))
+        make_translator(HPARAMS.replace(mbr_scale=0.5, mbr_consensus=True))
 
 
 def repair_all_but_the_second(calls):
@@ -189,7 +191,7 @@ def repair_all_but_the_second(calls):
 @pytest.mark.parametrize(("prefers", "best"), [(True, -1.0), (False, 0.0)])
 def test_output_without_repairs_comes_first_on_request(search, prefers, best):
     hparams = HPARAMS.replace(prefer_unrepaired=prefers)
-    made = translator(
+    made = make_translator(
         hparams, problem=problem_with(postprocess=repair_all_but_the_second([]))
     )
     ((found,),) = made.translate(["1"])
@@ -197,7 +199,7 @@ def test_output_without_repairs_comes_first_on_request(search, prefers, best):
 
 
 def test_a_long_source_is_translated_in_pieces_that_are_joined(search, caplog):
-    made = translator(HPARAMS.replace(return_beams=True), longest=9)
+    made = make_translator(HPARAMS.replace(return_beams=True), longest=9)
     line = " ".join("1234123412")
     short, found, _ = made.translate(["1", line, " ".join("12341234")])  # which fits
     assert found[0].text == " ".join("abcdabcdab")
@@ -213,7 +215,7 @@ def test_a_short_source_of_a_model_that_reads_less_is_translated_at_once(
     search, caplog
 ):
     # All batches have 8 places, 7 of them for tokens before the end.
-    ((best,),) = translator(longest=4).translate([" ".join("1234123")])
+    ((best,),) = make_translator(longest=4).translate([" ".join("1234123")])
     assert best.text == " ".join("abcdabc")
     assert [batch.shape for batch in search.inputs] == [(1, 8)]
     assert caplog.messages == []
@@ -222,7 +224,7 @@ def test_a_short_source_of_a_model_that_reads_less_is_translated_at_once(
 def test_a_stream_numbers_lines_and_passes_progress_from_chunk_to_chunk(search, caplog):
     done = []
     lines = ["1", "2", " ".join("1234123412")]
-    made = translator(longest=9)
+    made = make_translator(longest=9)
     found = [*made.stream(lines, done.append, chunk_size=2)]
     assert [best.text for (best,) in found] == ["a", "b", " ".join("abcdabcdab")]
     assert sum(done) == 3
@@ -234,14 +236,14 @@ def test_a_stream_numbers_lines_and_passes_progress_from_chunk_to_chunk(search, 
 def test_the_longest_batches_come_first_and_have_the_rows_of_the_plan(search):
     hparams = HPARAMS.replace(batch_size=24)
     sentences = ["1", " ".join("12341234123"), "2", "3", "4"]
-    translator(hparams).translate(sentences)
+    make_translator(hparams).translate(sentences)
     shapes = [batch.shape for batch in search.inputs]
     assert shapes == [(1, 15), (3, 8), (1, 8)]
 
 
 def test_a_prefix_is_encoded_as_target_for_the_first_piece_of_its_sentence(search):
     lines = ["1", " ".join("1234123412"), "2", ""]
-    made = translator(longest=9)
+    made = make_translator(longest=9)
     made.translate(lines, prefixes=["a b", "c", "", "d"])
     # The first batch has the first piece of the second line; then come "1", "2", and
     # the rest of the second line.
@@ -253,7 +255,7 @@ def test_a_prefix_is_encoded_as_target_for_the_first_piece_of_its_sentence(searc
 
 
 def test_without_a_prefix_the_search_gets_no_rows(search):
-    translator().translate(["1", "2"], prefixes=["", ""])
+    make_translator().translate(["1", "2"], prefixes=["", ""])
     assert search.per_row == {"prefixes": [], "uniform": []}
 
 
@@ -261,7 +263,7 @@ def test_without_a_prefix_the_search_gets_no_rows(search):
 def test_random_numbers_are_those_of_the_line_in_the_whole_input(search, first):
     hparams = HPARAMS.replace(beam_size=1, sampling_method="random", sampling_seed=3)
     lines = ["1", "2", " ".join("1234123412")]
-    made = translator(hparams, longest=9)
+    made = make_translator(hparams, longest=9)
     [*made.stream(lines, chunk_size=2, first=first)]
     counts = [length + HPARAMS.extra_length for length in (8, 9, 8)]
     cases = [[(0, 0), (1, 0)], [(2, 0)], [(2, 1)]]
@@ -285,7 +287,7 @@ def test_random_numbers_are_those_of_the_line_in_the_whole_input(search, first):
     ],
 )
 def test_a_prefix_that_cannot_be_followed_is_refused_at_once(search, prefixes, message):
-    made = translator()
+    made = make_translator()
     if "at most" in message:
         prefixes = [f"{prefixes[0]} c", prefixes[1]]
         message = message.replace("of 6", "of 7")
@@ -296,6 +298,6 @@ def test_a_prefix_that_cannot_be_followed_is_refused_at_once(search, prefixes, m
 
 def test_one_sentence_in_place_of_a_list_is_refused(search):
     with pytest.raises(ValueError, match="must be a list of sentences"):
-        translator().translate("1 2")
+        make_translator().translate("1 2")
     with pytest.raises(ValueError, match="must be a list of strings"):
-        translator().translate(["1 2", None])
+        make_translator().translate(["1 2", None])

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from t2t_repro.decoding.translate import map_in_threads
+from t2t_repro.decoding.translator import map_in_threads
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 5])

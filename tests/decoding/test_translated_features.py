@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.features.ensembles.ensemble_model import Ensemble
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.settings.decode_hparams import DecodeHParams

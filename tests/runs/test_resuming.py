@@ -12,7 +12,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import folder_lock
-from t2t_repro.runs import TrainSettings, training, training_config
+from t2t_repro.runs import TrainSettings, run_training, training_config
 from t2t_repro.runs.resuming import resumed_settings
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.training_config import TrainingConfig
@@ -57,11 +57,11 @@ class Training:
         load = catalogue.load
         self.loaded = record(monkeypatch, catalogue, "load", lambda _=None: load())
         self.steps, self.stop_signal, self.stopped_early = 170, None, False
-        self.strategy = record(monkeypatch, training, "make_strategy", STRATEGY)
-        self.made = record(monkeypatch, training, "make_trainer", self._trainer)
-        self.averaged = record(monkeypatch, training, "average_paths", "averaged")
+        self.strategy = record(monkeypatch, run_training, "make_strategy", STRATEGY)
+        self.made = record(monkeypatch, run_training, "make_trainer", self._trainer)
+        self.averaged = record(monkeypatch, run_training, "average_paths", "averaged")
         # TensorBoard is written only if the trainer has a log.
-        monkeypatch.setattr(training, "write_beginning", print, raising=False)
+        monkeypatch.setattr(run_training, "write_beginning", print, raising=False)
 
     @property
     def output_dir(self):
@@ -80,7 +80,7 @@ class Training:
 
     def _train(self):
         # Nobody else can train here now.
-        lock = folder_lock(self.output_dir, training.TRAINING_LOCK, "training")
+        lock = folder_lock(self.output_dir, run_training.TRAINING_LOCK, "training")
         with pytest.raises(UserError, match="training"), lock:
             pass
         self.write_checkpoints(self.steps)
@@ -96,7 +96,7 @@ class Training:
         return TrainSettings(**(VALUES | places | changes))
 
     def train(self, **changes):
-        return training.train(self.settings(**changes), self.data)
+        return run_training.train(self.settings(**changes), self.data)
 
     def path(self, step, folder="."):
         return str(self.output_dir / folder / f"model.ckpt-{step}")
@@ -207,9 +207,9 @@ def test_a_finished_run_keeps_an_average_that_is_right(trained, happens, changes
 
 def test_a_moving_average_does_not_replace_a_later_average(trained, monkeypatch):
     monkeypatch.setattr(
-        training, "averaged_weights", lambda *_: contextlib.nullcontext()
+        run_training, "averaged_weights", lambda *_: contextlib.nullcontext()
     )
-    written = record(monkeypatch, training, "write_averaged", "moving")
+    written = record(monkeypatch, run_training, "write_averaged", "moving")
     hparams = f"{VALUES['hparams']},ema_decay=0.999"
     assert trained.train(hparams=hparams).averaged == "moving"
     trained.write_checkpoints(170, folder="averaged")
@@ -426,7 +426,7 @@ def test_other_data_is_refused(trained, change, answer):
 
 
 def test_what_is_decided_about_xla_is_recorded(trained, monkeypatch):
-    record(monkeypatch, training, "choose_xla", "fusible")
+    record(monkeypatch, run_training, "choose_xla", "fusible")
     trained.train(xla="auto")
     assert Run.load_existing(trained.output_dir).training["xla"] == "fusible"
 
@@ -459,7 +459,7 @@ def test_a_run_that_another_process_trained_meanwhile_is_resumed(trained):
     assert waiting.resumed_run is None
     trained.train()
     run = Run.load_existing(trained.output_dir)
-    training.run_training(waiting, trained.data)
+    run_training.run_training(waiting, trained.data)
     assert trained.made.calls[-1]["config"].resumed_run == run
     assert trained.made.calls[-1]["run"].versions == run.versions
 
@@ -511,11 +511,11 @@ def second(trained, monkeypatch):
     workers = SimpleNamespace(
         count=2, number=1, is_chief=False, wait_for_all=lambda: trained.waits.append(1)
     )
-    monkeypatch.setattr(training, "Workers", lambda strategy: workers)
+    monkeypatch.setattr(run_training, "Workers", lambda strategy: workers)
     monkeypatch.setattr(trained, "_train", lambda: trained.steps)
     record(monkeypatch, training_config, "check_warm_start")
-    trained.begun = record(monkeypatch, training, "begin_with")
-    trained.tried = record(monkeypatch, training, "check_memory")
+    trained.begun = record(monkeypatch, run_training, "begin_with")
+    trained.tried = record(monkeypatch, run_training, "check_memory")
     return trained
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.features.ensembles.ensemble_model import Ensemble
 from t2t_repro.runs import scoring

@@ -18,7 +18,7 @@ from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.attention_view import attention_summaries
 from t2t_repro.layers import MultiHeadAttention
-from t2t_repro.runs import DecodeHParams, TrainSettings, evaluators, training
+from t2t_repro.runs import DecodeHParams, TrainSettings, evaluators, run_training
 from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.metrics_log import MetricsLog
@@ -77,9 +77,9 @@ class Training:
             def train(self):
                 return 0
 
-        monkeypatch.setattr(training, "Trainer", Trainer)
+        monkeypatch.setattr(run_training, "Trainer", Trainer)
         translator = SimpleNamespace(count_cut=lambda sentences: 0)
-        self.seeds = record(monkeypatch, training, "make_repeatable")
+        self.seeds = record(monkeypatch, run_training, "make_repeatable")
         self.translator = record(monkeypatch, evaluators, "Translator", translator)
         self.scored = spy(monkeypatch, evaluators, "translation_evaluator")
         self.dev = spy(monkeypatch, evaluators, "evaluation_batches")
@@ -90,7 +90,7 @@ class Training:
 
     def run(self, hparams="", data=None, show_progress=False, **changes):
         settings = self.settings(hparams, **changes)
-        training.train(settings, data or self.data, show_progress=show_progress)
+        run_training.train(settings, data or self.data, show_progress=show_progress)
         return SimpleNamespace(**self.arguments)
 
 
@@ -159,7 +159,7 @@ def test_a_training_that_ends_before_its_second_passes_is_told_so(trained, caplo
 
 def test_a_model_that_mixes_the_pairs_of_a_row_is_refused(trained, monkeypatch):
     assert trained.run("packed_length=300").data.plan.packed_length == 300
-    monkeypatch.setattr(training, "Transformer", SimpleNamespace)
+    monkeypatch.setattr(run_training, "Transformer", SimpleNamespace)
     with pytest.raises(UserError, match="received packed_length=300 for the model"):
         trained.run("packed_length=300")
 
@@ -290,7 +290,7 @@ def test_an_update_that_leaves_no_room_for_a_sentence_leaves_the_folder_alone(
 ):
     (trained.folder / "notes").mkdir(parents=True)
     strategy = SimpleNamespace(num_replicas_in_sync=replicas)
-    monkeypatch.setattr(training, "make_strategy", lambda *_: strategy)
+    monkeypatch.setattr(run_training, "make_strategy", lambda *_: strategy)
     settings, problem = trained.settings(hparams), trained.data.problem
     if replicas == 1:  # known before data is prepared
         with pytest.raises(UsageError, match=answer):
@@ -308,6 +308,6 @@ def test_settings_that_workers_could_not_decide_alike_are_refused(name, value):
     settings = TrainSettings(
         output_dir="", hparams_set="transformer_tiny", **{name: value}
     )
-    training._check_for_workers(settings, SimpleNamespace(count=1))
+    run_training._check_for_workers(settings, SimpleNamespace(count=1))
     with pytest.raises(UsageError, match=f"received {name}={value} and 2 workers"):
-        training._check_for_workers(settings, SimpleNamespace(count=2))
+        run_training._check_for_workers(settings, SimpleNamespace(count=2))

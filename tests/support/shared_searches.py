@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from t2t_repro.decoding import translate
+from t2t_repro.decoding import translator
 
 
 @contextlib.contextmanager
@@ -17,11 +17,11 @@ def searches_traced_once() -> Iterator[None]:
 
     Tracing a search takes a second, and most tests differ in what surrounds it.
     """
-    make = translate._traced_search
+    make = translator._traced_search
     made: dict[Any, tuple[Any, ...]] = {}
 
     def shared(model, hparams, per_row, grammar):
-        options = translate._search_options(hparams, grammar)
+        options = translator._search_options(hparams, grammar)
         key = id(model), options, hparams.extra_length, tuple(per_row)
         if key not in made:
             # Another model may get the id of one that is no longer alive.
@@ -29,7 +29,7 @@ def searches_traced_once() -> Iterator[None]:
         return made[key][1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translate, "_traced_search", shared)
+        patch.setattr(translator, "_traced_search", shared)
         yield
 
 

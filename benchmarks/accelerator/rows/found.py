@@ -12,7 +12,7 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.sentences import SentenceTranslator
 from t2t_repro.decoding.source_pieces import Piece
-from t2t_repro.runs.translating import TranslatingSystem
+from t2t_repro.runs.translating_system import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 

@@ -27,7 +27,7 @@ def translate(
     sources: Texts,
     hparams: DecodeHParams,
 ) -> Arrays:
-    """Find the best translation of every source, as `decoding.translate` does.
+    """Find the best translation of every source, as `decoding.translator` does.
 
     Args:
         model: The model.

@@ -14,7 +14,7 @@ from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.batch_plan import padded
 from t2t_repro.decoding.hypothesis import Hypothesis, length_penalty
 from t2t_repro.decoding.sentences import longest_piece
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.features.ctranslate2.ctranslate2_limits import QUANTIZATIONS
 from t2t_repro.features.ctranslate2.ctranslate2_translator import (

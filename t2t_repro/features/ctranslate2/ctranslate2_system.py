@@ -37,7 +37,7 @@ from t2t_repro.files import (
 )
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import choose_checkpoint
-from t2t_repro.runs.translating import TranslatingSystem
+from t2t_repro.runs.translating_system import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.text.tokenizer import Tokenizer

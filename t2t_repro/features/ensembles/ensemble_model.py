@@ -21,7 +21,7 @@ class Ensemble(keras.Model):
         models: `Transformer`s with the same vocabularies; sizes and layers may differ.
 
     Attributes:
-        members: The models; see `decoding.translate.members`.
+        members: The models; see `decoding.translator.members`.
 
     Raises:
         ValueError: If there is no model, or vocabularies have different sizes.

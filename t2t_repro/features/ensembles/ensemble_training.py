@@ -32,7 +32,7 @@ from t2t_repro.training.signals import SIGNALLED, SignalGuard
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
-    from t2t_repro.runs.training import TrainResult
+    from t2t_repro.runs.run_training import TrainResult
 
 logger = logging.getLogger(__name__)
 
@@ -299,7 +299,7 @@ class _Training:
 
     def _stopped_result(self, number: int) -> TrainResult:
         """Return the outcome of a member that was stopped before it trained."""
-        from t2t_repro.runs.training import TrainResult
+        from t2t_repro.runs.run_training import TrainResult
 
         folder = Path(self._members[number].output_dir)
         return TrainResult(folder, latest_step(folder), False, None)

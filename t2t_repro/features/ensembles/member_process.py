@@ -23,7 +23,7 @@ from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.user_packages import as_user_error
 
 if TYPE_CHECKING:
-    from t2t_repro.runs.training import TrainResult
+    from t2t_repro.runs.run_training import TrainResult
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _log_to(sender: Connection, name: str) -> None:
 def _train(settings: TrainSettings, problem: str, data_dir: Path) -> TrainResult:
     catalogue.load(settings.t2t_usr_dir)
     from t2t_repro.data.prepared import PreparedData
-    from t2t_repro.runs.training import train
+    from t2t_repro.runs.run_training import train
 
     return train(settings, PreparedData.load(data_dir, catalogue.problem(problem)))
 

@@ -19,7 +19,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.beam_state import RowTensors
 from t2t_repro.decoding.next_tokens import MINUS_INFINITY
 from t2t_repro.decoding.sentences import followed_grammar, longest_piece
-from t2t_repro.decoding.translate import members, search_translations
+from t2t_repro.decoding.translator import members, search_translations
 from t2t_repro.errors import UsageError
 from t2t_repro.features.saved_model.scored_pairs import (
     PAIRS,

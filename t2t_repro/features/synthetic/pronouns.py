@@ -64,7 +64,8 @@ def draw_pronoun(
 ) -> NounPhrase | None:
     """Draw a pronoun in place of a noun phrase for people, or None.
 
-    It never repeats the subject: no "we see us".
+    In the first and second person, it never repeats the subject (no "we see us"). "He
+    sees him" are two people.
 
     Args:
         draw: The source of choices.
@@ -72,6 +73,9 @@ def draw_pronoun(
         traits: The traits of the noun.
         case: The case.
         subject_agreement: Person and number of the subject of the same clause.
+
+    Returns:
+        None if the noun is not of people, or by chance.
     """
     if not (traits & PEOPLE and draw.chance(share)):
         return None

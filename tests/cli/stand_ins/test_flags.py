@@ -169,7 +169,7 @@ def received(stage, monkeypatch):
         train_command, "TrainingConfig", SimpleNamespace(from_settings=checked)
     )
     result = SimpleNamespace(complete=True, is_chief=False)
-    trained = "t2t_repro.runs.training.run_training"
+    trained = "t2t_repro.runs.run_training.run_training"
     monkeypatch.setattr(trained, lambda *_, **__: result)
 
     def of(name):

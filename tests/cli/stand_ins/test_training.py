@@ -13,7 +13,7 @@ from t2t_repro.data import prepare as prepare_module
 from t2t_repro.features.ensembles import command_ensemble, members
 from t2t_repro.features.ensembles.members import EnsembleFolder
 from t2t_repro.runs import TrainSettings
-from t2t_repro.runs import training as training_module
+from t2t_repro.runs import run_training as training_module
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.cli.stand_ins.conftest import FakeData
 from tests.support.recorder import Recorder, record

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.tiny_model import tiny_transformer

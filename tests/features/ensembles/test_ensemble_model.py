@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.translate import Translator, members
+from t2t_repro.decoding.translator import Translator, members
 from t2t_repro.features.ensembles.ensemble_model import Ensemble, mean_log_probs
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer

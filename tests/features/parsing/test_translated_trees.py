@@ -8,7 +8,7 @@ import tensorflow as tf
 from t2t_repro.constants import EOS_ID
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding.source_pieces import cut, with_words
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.features.parsing.bracket_grammar import tree_grammar
 from t2t_repro.features.parsing.tree_symbols import from_symbols

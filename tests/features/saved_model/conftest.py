@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.features.saved_model.saved_model_export import export_saved_model
 from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.settings.decode_hparams import DecodeHParams

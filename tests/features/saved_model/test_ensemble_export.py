@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.features.ensembles.ensemble_model import Ensemble
 from t2t_repro.features.saved_model.saved_model_export import exported_functions
 from t2t_repro.features.saved_model.served_translator import ServedTranslator

@@ -15,7 +15,7 @@ from t2t_repro.cli import train
 from t2t_repro.cli.main import main
 from t2t_repro.features.tensor2tensor import command_bleu, command_main
 from t2t_repro.features.tensor2tensor.command_main import run, translate
-from t2t_repro.runs import training
+from t2t_repro.runs import run_training
 from tests.support.command_lines import parsed
 
 # The variables of the walkthrough are set by the fixture `walkthrough`.
@@ -217,7 +217,7 @@ def test_every_checkpoint_translates_and_is_scored(walkthrough):
 @pytest.mark.usefixtures("eager")
 def test_a_model_is_trained_and_resumed(walkthrough, trained, monkeypatch):
     # Other tests look at evaluations and at the report.
-    monkeypatch.setattr(training, "make_evaluators", lambda *given: [])
+    monkeypatch.setattr(run_training, "make_evaluators", lambda *given: [])
     monkeypatch.setattr(train, "print_report", lambda *given, **named: None)
     line = (
         f"t2t-trainer --problem=text_pairs --data_dir={trained.data_dir} "

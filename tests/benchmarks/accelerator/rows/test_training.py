@@ -19,7 +19,7 @@ from benchmarks.accelerator.rows.job import Job, Outcome, save_jobs
 from benchmarks.accelerator.rows.results import Seed, branches
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
-from t2t_repro.decoding.translate import search_translations
+from t2t_repro.decoding.translator import search_translations
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.evaluators import likelihood_evaluator
 from tests.support import seeds_probe

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding import translate
+from t2t_repro.decoding import translator
 from t2t_repro.decoding.hypothesis import Hypothesis, rank
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.translator import Translator
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
@@ -39,7 +39,7 @@ def model():
     return tiny_transformer(seed=12, norm="pre", **layers)
 
 
-def translator(
+def make_translator(
     model,
     tokenizer: Tokenizer = SYMBOLS,
     problem: Problem | None = None,
@@ -51,12 +51,12 @@ def translator(
 
 @pytest.fixture(scope="module")
 def beam_of_four(model) -> Translator:
-    return translator(model)
+    return make_translator(model)
 
 
 @pytest.fixture(scope="module")
 def all_of_four(model) -> Translator:
-    return translator(model, return_beams=True)
+    return make_translator(model, return_beams=True)
 
 
 def best_texts(hypotheses) -> list[str]:
@@ -88,7 +88,7 @@ def test_a_blank_prefix_forces_nothing(beam_of_four):
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_a_sentence_alone_equals_the_sentence_in_a_batch(model, beam_size):
-    system = translator(model, beam_size=beam_size)
+    system = make_translator(model, beam_size=beam_size)
     together = system.translate(SENTENCES)
     for sentence, expected in zip(SENTENCES, together, strict=True):
         ((hypothesis,),) = system.translate([sentence])
@@ -98,7 +98,7 @@ def test_a_sentence_alone_equals_the_sentence_in_a_batch(model, beam_size):
 
 def test_small_batches_give_the_same_translations(model, beam_of_four):
     # 12 tokens: one sentence of the longest bucket, or two of length 6.
-    small = translator(model, batch_size=12).translate(SENTENCES)
+    small = make_translator(model, batch_size=12).translate(SENTENCES)
     assert best_texts(small) == best_texts(beam_of_four.translate(SENTENCES))
 
 
@@ -106,10 +106,10 @@ def test_batches_in_parallel_give_the_translations_of_one_after_the_other(
     model, monkeypatch
 ):
     lines = [line for line in SENTENCES for _ in range(5)]
-    small = translator(model, batch_size=12, beam_size=2)
+    small = make_translator(model, batch_size=12, beam_size=2)
     one_by_one = small.translate(lines)
     counts = []
-    monkeypatch.setattr(translate, "num_parallel_batches", lambda: 3)
+    monkeypatch.setattr(translator, "num_parallel_batches", lambda: 3)
 
     parallel = small.translate(lines, counts.append)
 
@@ -122,7 +122,9 @@ def test_a_translation_ends_at_the_limit_of_its_own_sentence():
     options = {"source_vocab_size": size, "target_vocab_size": size}
     unending = tiny_transformer(seed=0, tie_embeddings=False, **options)
     unending.softmax.table.assign(3.0 * unending.softmax.table.numpy())
-    found = translator(unending, beam_size=1).translate(["a b c", "h g f e d", "a"])
+    found = make_translator(unending, beam_size=1).translate(
+        ["a b c", "h g f e d", "a"]
+    )
     # the source and its EOS, and EXTRA_LENGTH more
     assert [len(text.split()) for text in best_texts(found)] == [8, 10, 6]
 
@@ -132,7 +134,7 @@ def test_progress_counts_sentences_and_not_their_pieces(model):
     lines = ["a b", "a b c d e f g h " * 3, "", "c d", "  "]
     counts = []
     # Batches of one piece.
-    translator(model, batch_size=1).translate(lines, counts.append)
+    make_translator(model, batch_size=1).translate(lines, counts.append)
     assert counts == [0, 0, 1, 1, 1, 2]
 
 
@@ -169,7 +171,7 @@ def test_return_beams_gives_the_n_best(all_of_four, beam_of_four):
 
 def test_new_weights_are_used_at_once(model, beam_of_four):
     changing = Transformer.from_config(model.get_config())
-    system = translator(changing)
+    system = make_translator(changing)
     before = best_texts(system.translate(SENTENCES))
     changing.set_weights([variable.numpy() for variable in model.weights])
     after = best_texts(system.translate(SENTENCES))
@@ -186,7 +188,7 @@ def test_any_iterable_of_sentences_is_translated(beam_of_four):
 
 
 def test_lines_before_a_very_long_one_do_not_wait_for_it(beam_of_four, model):
-    small = translator(model, batch_size=12)
+    small = make_translator(model, batch_size=12)
     long = " ".join("abc" * 16)  # 48 tokens are more than four batches
     lines = ["a b", "c", long, "d", "", long, "a c"]
     counts = []
@@ -203,7 +205,7 @@ def test_lines_before_a_very_long_one_do_not_wait_for_it(beam_of_four, model):
 def test_only_the_first_search_of_a_graph_is_alone(model, monkeypatch):
     lines = [line for line in SENTENCES for _ in range(5)]
     searched = []
-    small = translator(model, batch_size=12)
+    small = make_translator(model, batch_size=12)
     search = small._search_batch
 
     def recorded(batch, pieces):
@@ -211,7 +213,7 @@ def test_only_the_first_search_of_a_graph_is_alone(model, monkeypatch):
         return search(batch, pieces)
 
     monkeypatch.setattr(small, "_search_batch", recorded)
-    monkeypatch.setattr(translate, "num_parallel_batches", lambda: 2)
+    monkeypatch.setattr(translator, "num_parallel_batches", lambda: 2)
     small.translate(lines)
     assert searched[0]
     assert not any(searched[1:])
