@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from t2t_repro import catalogue
+from t2t_repro.data.batch_plan import UpdateSize
 from t2t_repro.data.pipeline import training_epoch
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs.resuming import describe_run
@@ -21,7 +22,9 @@ def load_trainer(data_dir: str, settings: TrainSettings) -> Trainer:
     data = PreparedData.load(data_dir, catalogue.problem("text_pairs"))
     config = TrainingConfig.from_settings(settings, data.problem)
     run = describe_run(settings, config.hparams, data, 1)
-    return make_trainer(config, run, data, make_strategy())
+    strategy = make_strategy()
+    size = UpdateSize.of(config.hparams, strategy.num_replicas_in_sync)
+    return make_trainer(config, run, data, strategy, size)
 
 
 def epoch(trainer: Trainer, number: int) -> tf.data.Dataset:

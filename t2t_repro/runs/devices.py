@@ -129,14 +129,15 @@ def step_options(
     )
 
 
-def check_memory(config: TrainingConfig, trainer: Trainer, data: PreparedData) -> None:
+def check_memory(
+    hparams: HParams, trainer: Trainer, data: PreparedData, size: UpdateSize
+) -> None:
     """Try the largest batch, to show a lack of memory before training.
 
     Raises:
         OutOfMemoryError: If it does not fit; the message names a batch size that does.
     """
-    size = config.update_size(trainer.strategy.num_replicas_in_sync)
-    hparams = config.hparams.replace(batch_size=size.tokens)
+    hparams = hparams.replace(batch_size=size.tokens)
     source, target = data.tokenizers()
     sizes = (source.vocab_size, target.vocab_size)
     if source is not target:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from t2t_repro import registry
 from t2t_repro.constants import SELF_ATTENTIONS
-from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.batch_plan import BatchPlan, UpdateSize
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import folder_lock
@@ -100,16 +100,16 @@ def run_training(
     strategy = make_strategy(settings.cpu_replicas, settings.cluster)
     workers = Workers(strategy)
     _check_for_workers(settings, workers)
-    # Refuse it before the files of the run are replaced.
-    config.update_size(strategy.num_replicas_in_sync)
+    # It can be refused, so it is planned before the files of the run are replaced.
+    size = UpdateSize.of(config.hparams, strategy.num_replicas_in_sync)
     with errors_of_other_workers(workers):
         if workers.is_chief:
             with folder_lock(Path(settings.output_dir), TRAINING_LOCK, "training"):
                 ready = _resolve_for_devices(config.reloaded(), data, strategy)
-                result = _train_as_chief(ready, data, strategy, show_progress)
+                result = _train_as_chief(ready, data, strategy, size, show_progress)
         else:
             ready = _resolve_for_devices(config, data, strategy)
-            result = _train_as_worker(ready, data, strategy)
+            result = _train_as_worker(ready, data, strategy, size)
         # A worker must not end while others still communicate with it.
         workers.wait_for_all()
     return result
@@ -144,7 +144,10 @@ def _check_for_workers(settings: TrainSettings, workers: Workers) -> None:
 
 
 def _train_as_worker(
-    config: TrainingConfig, data: PreparedData, strategy: tf.distribute.Strategy
+    config: TrainingConfig,
+    data: PreparedData,
+    strategy: tf.distribute.Strategy,
+    size: UpdateSize,
 ) -> TrainResult:
     """Train as a worker other than the chief, and keep no files.
 
@@ -155,8 +158,8 @@ def _train_as_worker(
     run = describe_run(settings, config.hparams, data, strategy.num_replicas_in_sync)
     with tempfile.TemporaryDirectory() as folder:
         log = MetricsLog(folder)
-        trainer = make_trainer(config, run, data, strategy, log=log)
-        _prepare_first_update(config, trainer, data)
+        trainer = make_trainer(config, run, data, strategy, size, log=log)
+        _prepare_first_update(config, trainer, data, size)
         steps = trainer.train()
     complete = steps >= settings.train_steps and trainer.stop_signal is None
     output_dir = Path(settings.output_dir)
@@ -167,14 +170,17 @@ def _train_as_chief(
     config: TrainingConfig,
     data: PreparedData,
     strategy: tf.distribute.Strategy,
+    size: UpdateSize,
     show_progress: bool,
 ) -> TrainResult:
     """Train as the only worker or the chief."""
     settings, before = config.settings, config.resumed_run
     run = begin_or_resume(config, data, strategy.num_replicas_in_sync)
     step_before = latest_step(settings.output_dir)
-    trainer = make_trainer(config, run, data, strategy, show_progress=show_progress)
-    _prepare_first_update(config, trainer, data)
+    trainer = make_trainer(
+        config, run, data, strategy, size, show_progress=show_progress
+    )
+    _prepare_first_update(config, trainer, data, size)
     if before is None:
         write_beginning(trainer.log, run)
     steps = trainer.train()
@@ -195,7 +201,7 @@ def _train_as_chief(
 
 
 def _prepare_first_update(
-    config: TrainingConfig, trainer: Trainer, data: PreparedData
+    config: TrainingConfig, trainer: Trainer, data: PreparedData, size: UpdateSize
 ) -> None:
     """Take the weights of another run, and try the largest batch, on all workers."""
     settings = config.settings
@@ -205,7 +211,7 @@ def _prepare_first_update(
         begin_with(trainer.model, settings.warm_start_from, data.tokenizers())
     automatic = settings.try_largest_batch == "auto"
     if has_gpu() if automatic else settings.try_largest_batch == "on":
-        check_memory(config, trainer, data)
+        check_memory(config.hparams, trainer, data, size)
 
 
 def make_trainer(
@@ -213,6 +219,7 @@ def make_trainer(
     run: Run,
     data: PreparedData,
     strategy: tf.distribute.Strategy,
+    size: UpdateSize,
     *,
     log: MetricsLog | None = None,
     show_progress: bool = False,
@@ -224,6 +231,7 @@ def make_trainer(
         run: Description of the run.
         data: Prepared data.
         strategy: Strategy that distributes the replicas.
+        size: Size of an update on these replicas.
         log: Receives the metrics; None = a log in the folder of the run.
         show_progress: Whether to draw a progress bar if standard error is a terminal.
 
@@ -234,7 +242,6 @@ def make_trainer(
     make_repeatable(settings.random_seed, deterministic=settings.deterministic)
     with strategy.scope():
         model, optimizer = _make_model_and_optimizer(run, data, settings.train_steps)
-    size = config.update_size(strategy.num_replicas_in_sync)
     options = step_options(hparams, size, settings.xla, strategy)
     plan = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
     log_summary(run, data, model, plan, options.jit_compile)

@@ -1,4 +1,4 @@
-"""Complete and check the settings of a training run, before its data is prepared.
+"""Resolve and check the settings of a training run.
 
 This module imports no TensorFlow, so a command that contradicts a run fails at once.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-    """The settings of a training run, resolved and checked.
+    """Resolved and checked settings of a training run.
 
     Make one by `from_settings`, which also creates the folder of the run. A `Run`
     records them there, and a `TrainingContext` has them beside the model and the data.
@@ -92,7 +92,7 @@ class TrainingConfig:
         if resumed is None:
             check_new_run(output_dir, recorded)
             check_batch_size(hparams)
-            config.update_size(1)  # more replicas need larger updates
+            UpdateSize.of(hparams, 1)  # refuses what no number of replicas can do
         else:
             check_resumed_run(resumed, config)
         return config
@@ -106,17 +106,6 @@ class TrainingConfig:
             for name, value in self.hparams.given().items()
             if value != named_set[name]
         }
-
-    def update_size(self, num_replicas: int) -> UpdateSize:
-        """Plan the size of an update.
-
-        Args:
-            num_replicas: Number of replicas, on all machines together.
-
-        Raises:
-            UsageError: If one long sentence does not fit into a micro-batch.
-        """
-        return UpdateSize.of(self.hparams, num_replicas)
 
     def reloaded(self) -> TrainingConfig:
         """Return this training after another process may have used its folder."""

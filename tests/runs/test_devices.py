@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import catalogue
-from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.batch_plan import BatchPlan, UpdateSize
 from t2t_repro.runs import DecodeHParams, TrainSettings, devices
 from t2t_repro.runs.devices import memory_advice
 from t2t_repro.runs.training_config import TrainingConfig
@@ -176,8 +176,7 @@ def test_the_trial_of_the_largest_batch_makes_both_passes_and_gives_advice(monke
     plan = trainer.batches.data.plan = BatchPlan.for_training(hparams, 3)
     tokenizers = tuple(types.SimpleNamespace(vocab_size=size) for size in SIZES)
     data = types.SimpleNamespace(tokenizers=lambda: tokenizers)
-    config = TrainingConfig(settings(), None, hparams, DecodeHParams(), None, None)
-    devices.check_memory(config, trainer, data)
+    devices.check_memory(hparams, trainer, data, UpdateSize.of(hparams, 1))
     assert tried.call["train_step"] is trainer.train_step
     tried.call["prepare"]()
     trainer.optimizer.iterations.assign.assert_called_once_with(30)
