@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingRequest:
-    """What the flags of a training command ask for.
+    """The training run that the flags of a command request.
 
     Attributes:
         problem: The problem, with the user's files if there are any.

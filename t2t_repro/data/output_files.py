@@ -24,7 +24,6 @@ from t2t_repro.files import (
 
 logger = logging.getLogger(__name__)
 
-
 # What follows the prefix in the names of shards, raw text and tokenizers.
 _OUTPUT = re.compile(
     r"-(train|dev|test)(-\d+-of-\d+|\.(inputs|targets)\.txt)"

@@ -8,21 +8,11 @@ from typing import Any, ClassVar, TypedDict
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.attention import (
-    MultiHeadAttention,
-    with_padding_mask,
-)
+from t2t_repro.layers.attention import MultiHeadAttention, with_padding_mask
 from t2t_repro.layers.branches import BranchedFeedForward
-from t2t_repro.layers.options import (
-    AttentionRole,
-    LayerStructure,
-)
+from t2t_repro.layers.options import AttentionRole, LayerStructure
 from t2t_repro.layers.residual import ResidualConnection
-from t2t_repro.layers.sublayers import (
-    make_attention,
-    make_feed_forward,
-    split_options,
-)
+from t2t_repro.layers.sublayers import make_attention, make_feed_forward, split_options
 
 
 def apply_with_residual(

@@ -9,10 +9,7 @@ from typing import Any
 import keras
 
 from t2t_repro import registry
-from t2t_repro.layers.attention import (
-    BlockedAttention,
-    MultiHeadAttention,
-)
+from t2t_repro.layers.attention import BlockedAttention, MultiHeadAttention
 from t2t_repro.layers.branches import BranchedFeedForward
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.options import (
@@ -35,8 +32,6 @@ SELF_ATTENTION_CLASSES: Mapping[str, type[MultiHeadAttention]] = {
     "restricted": BlockedAttention,
     "restricted_masked": MultiHeadAttention,
 }
-
-
 # `LayerOptions` has the arguments of these classes.
 SUBLAYERS: tuple[type[Sublayer], ...] = (
     MultiHeadAttention,
@@ -75,8 +70,6 @@ LayerOptions = dataclasses.make_dataclass(
     frozen=True,
     kw_only=True,
 )
-
-
 OPTION_NAMES = frozenset(field.name for field in dataclasses.fields(LayerOptions))
 
 

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class TrainingContext:
-    """What evaluators and monitors get to know of a training run.
+    """A training run, as evaluators and monitors receive it.
 
     Attributes:
         model: The model in training.

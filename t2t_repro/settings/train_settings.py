@@ -1,4 +1,4 @@
-"""Settings of a training run that are not part of the model or of its optimization."""
+"""Settings of a training run, except those of the model and its optimizer."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_a_new_run_is_described_for_people_and_for_tensorboard(trained):
     (content,) = accumulator.summary_metadata.values()
     started = HParamsPluginData.FromString(content.plugin_data.content)
     values = started.session_start_info.hparams
-    # Those that the user chose
+    # the hparams that the user chose
     changed = {setting.partition("=")[0] for setting in HPARAMS.split(",")}
     assert set(values) == {"hparams_set", "problem", "random_seed"} | changed
     assert values["hparams_set"].string_value == "transformer_tiny"

@@ -29,10 +29,10 @@ from t2t_repro.features.synthetic.tenses import Tense, Tenses
 from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
 
 # Shares of pronouns among noun phrases that are people.
-SUBJECT_PRONOUNS = 0.28
-OBJECT_PRONOUNS = 0.25
-PREPOSITION_PRONOUNS = 0.2
-RECIPIENT_PRONOUNS = 0.35
+_SUBJECT_PRONOUNS = 0.28
+_OBJECT_PRONOUNS = 0.25
+_PREPOSITION_PRONOUNS = 0.2
+_RECIPIENT_PRONOUNS = 0.35
 
 
 @dataclass(slots=True)
@@ -318,7 +318,7 @@ def draw_subject(
         traits: The noun has any of these.
         attach: Adds a relative clause.
     """
-    phrase = draw_pronoun(draw, SUBJECT_PRONOUNS, traits, Case.NOMINATIVE)
+    phrase = draw_pronoun(draw, _SUBJECT_PRONOUNS, traits, Case.NOMINATIVE)
     if phrase is None:
         determiners = phrases.DEFINITE if clause.negated else phrases.SUBJECT
         phrase = _draw_attached(draw, traits, Case.NOMINATIVE, determiners, attach)
@@ -376,7 +376,7 @@ def add_complements(draw: Draw, clause: Clause, attach: Attach) -> None:
     if verb.frame in (Frame.ACCUSATIVE, Frame.DATIVE):
         case = Case.DATIVE if verb.frame is Frame.DATIVE else Case.ACCUSATIVE
         phrase = _draw_object(
-            draw, clause, case, attach, OBJECT_PRONOUNS, phrases.NEGATED
+            draw, clause, case, attach, _OBJECT_PRONOUNS, phrases.NEGATED
         )
         add_verb_object(clause, phrase)
         return
@@ -386,7 +386,7 @@ def add_complements(draw: Draw, clause: Clause, attach: Attach) -> None:
     elif verb.frame is Frame.PREPOSITIONAL:
         # Negation stays nicht.
         case = verb.german_case
-        share = PREPOSITION_PRONOUNS
+        share = _PREPOSITION_PRONOUNS
         phrase = _draw_object(draw, clause, case, attach, share, phrases.DEFINITE)
         _add_prepositional(clause, verb.preposition, verb.german_preposition, phrase)
     elif verb.frame is Frame.MOTION:
@@ -421,7 +421,7 @@ def add_objectless_verb(clause: Clause) -> None:
 
 def _add_two_objects(draw: Draw, clause: Clause, attach: Attach) -> None:
     recipient = draw_pronoun(
-        draw, RECIPIENT_PRONOUNS, PEOPLE, Case.DATIVE, clause.agreement
+        draw, _RECIPIENT_PRONOUNS, PEOPLE, Case.DATIVE, clause.agreement
     )
     add_object(
         clause,

@@ -64,8 +64,8 @@ def draw_pronoun(
 ) -> NounPhrase | None:
     """Draw a pronoun in place of a noun phrase for people, or None.
 
-    In the first and second person, it never repeats the subject (no "we see us"). "He
-    sees him" are two people.
+    It never repeats a subject of the first or second person (no "we see us"). "He" and
+    "him" in "he sees him" are two people.
 
     Args:
         draw: The source of choices.
