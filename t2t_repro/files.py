@@ -401,16 +401,16 @@ def matching(folder: Path, pattern: str) -> list[Path]:
     return [folder / name for name in names if fnmatchcase(name, pattern)]
 
 
-def check_new_folder(export_dir: str | Path) -> None:
+def check_new_folder(folder: str | Path) -> None:
     """Refuse a folder that exists, or is not local.
 
     Raises:
         UserError: If it is refused.
     """
-    check_tensorflow_path(export_dir)
-    if Path(export_dir).exists():
+    check_tensorflow_path(folder)
+    if Path(folder).exists():
         raise UserError(
-            f"received export folder {export_dir}, which exists: remove it or give "
+            f"received the new folder {folder}, which exists: remove it or give "
             "another."
         )
 

@@ -43,6 +43,9 @@ _CORE = {
     "average": Command(
         "t2t_repro.cli.average", "average the last checkpoints of a run"
     ),
+    "import": Command(
+        "t2t_repro.cli.import_model", "make a run of a model trained elsewhere"
+    ),
     "export": Command("t2t_repro.cli.export", "write a trained model for serving"),
 }
 

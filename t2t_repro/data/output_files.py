@@ -21,13 +21,14 @@ from t2t_repro.files import (
     matching,
     read_json,
 )
+from t2t_repro.text import tokenizer_suffixes
 
 logger = logging.getLogger(__name__)
 
 # What follows the prefix in the names of shards, raw text and tokenizers.
 _OUTPUT = re.compile(
     r"-(train|dev|test)(-\d+-of-\d+|\.(inputs|targets)\.txt)"
-    r"|(\.inputs|\.targets)?\.(model|symbols)"
+    rf"|(\.inputs|\.targets)?({'|'.join(map(re.escape, tokenizer_suffixes()))})"
 )
 
 

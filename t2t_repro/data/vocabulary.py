@@ -15,6 +15,8 @@ from t2t_repro.text import (
     SentencePieceTokenizer,
     SymbolTokenizer,
     Tokenizer,
+    load_tokenizer,
+    tokenizer_suffixes,
     train_sentencepiece,
 )
 from t2t_repro.text.tokenizer import split_symbols
@@ -115,9 +117,12 @@ def _collect_symbols(
         yield pair
 
 
-def _load_own_model(path: str) -> SentencePieceTokenizer:
-    tokenizer = SentencePieceTokenizer(path)
-    if not tokenizer.has_byte_fallback():
+def _load_own_model(path: str) -> Tokenizer:
+    known = Path(path).suffix in tokenizer_suffixes()
+    tokenizer = load_tokenizer(path) if known else SentencePieceTokenizer(path)
+    if isinstance(tokenizer, SentencePieceTokenizer) and not (
+        tokenizer.has_byte_fallback()
+    ):
         logger.warning(
             "%s has no byte fallback: unknown characters will be written as ⁇", path
         )

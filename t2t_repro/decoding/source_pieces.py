@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from t2t_repro.constants import EOS_ID, NO_WORD, PAD_ID, UNK_ID
+from t2t_repro.constants import EOS_ID, NO_WORD, PAD_ID
 from t2t_repro.data.batch_plan import padded
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -169,7 +169,7 @@ def encode_prefixes(
         )
     encoded = tokenizer.encode_batch(prefixes)
     for number, ids in enumerate(encoded):
-        if UNK_ID in ids:
+        if tokenizer.unknown_id in ids:
             raise UserError(
                 f"line {first + number + 1}: received the target prefix "
                 f"{prefixes[number]!r}, which has a word that is not in the vocabulary "

@@ -54,6 +54,10 @@ class Feature:
     Attributes:
         commands: Its commands by name.
         exports: Formats of `t2t export`, each with its module; see `cli/export.py`.
+        imports: Origins of `t2t import`, each with its module; see
+            `cli/import_model.py`.
+        tokenizers: Suffixes of vocabulary files, each with the module whose
+            `load_tokenizer(path)` reads them; see `text/tokenizer.py`.
         engines: Engines of `t2t decode` and `evaluate`, each with its module; see
             `cli/engines.py`.
         evaluators: Modules whose `make_evaluators(training)` returns functions that run
@@ -69,6 +73,8 @@ class Feature:
 
     commands: Mapping[str, Command] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
+    imports: Mapping[str, str] = field(default_factory=dict)
+    tokenizers: Mapping[str, str] = field(default_factory=dict)
     engines: Mapping[str, str] = field(default_factory=dict)
     evaluators: tuple[str, ...] = ()
     trainers: tuple[str, ...] = ()
@@ -85,8 +91,8 @@ def declared() -> dict[str, Feature]:
     }
 
 
-def modules(field: str) -> dict[str, ModuleType]:
-    """Import the modules that the features name in a field.
+def module_names(field: str) -> dict[str, str]:
+    """Return the names of the modules that the features name in a field.
 
     Args:
         field: A field of `Feature`, such as "engines" or "reports".
@@ -99,8 +105,14 @@ def modules(field: str) -> dict[str, ModuleType]:
         named = getattr(feature, field)
         if not isinstance(named, Mapping):
             named = dict(zip(named, named, strict=True))
-        found |= {key: importlib.import_module(name) for key, name in named.items()}
+        found |= named
     return found
+
+
+def modules(field: str) -> dict[str, ModuleType]:
+    """Import the modules of a field; see `module_names`."""
+    names = module_names(field)
+    return {key: importlib.import_module(name) for key, name in names.items()}
 
 
 def load(name: str, module: str) -> ModuleType:

@@ -17,6 +17,7 @@ from t2t_repro.data.manifest import missing_data_folder
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import current_folder
 from t2t_repro.runs.run import (
+    NO_DATA,
     RUN_FILE,
     Run,
     member_folders,
@@ -71,7 +72,7 @@ def begin_or_resume(
         _warn_of_rising_rate(before, settings)
         # The data and the package may have moved.
         run = dataclasses.replace(
-            before,
+            before.with_data(asked),
             training=asked.training
             | {"warm_start_from": before.training.get("warm_start_from")},
             data_dir=asked.data_dir,
@@ -198,7 +199,13 @@ def recorded_data_dir(run: Run, output_dir: str | Path) -> Path:
 
     Raises:
         UserError: If the folder does not exist any more.
+        UsageError: If the run has no data yet.
     """
+    if run.data_digest == NO_DATA:
+        raise UsageError(
+            f"the run in {output_dir} was imported without data: give --problem and "
+            "--data_dir, of data with the same vocabulary."
+        )
     folder = Path(run.data_dir)
     if not folder.is_dir():
         recorded = f", recorded in {Path(output_dir) / RUN_FILE},"

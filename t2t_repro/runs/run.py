@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 RUN_FILE = "hparams.json"
+NO_DATA = ""  # digest of the data of a run that has none yet
 FORMAT = 2
 # Must be the same when a run is resumed, and so must its hparams. Differs from
 # tensor2tensor: another number of replicas would change the global batch.
@@ -83,8 +84,9 @@ class Run:
         hparams: Every value, including overrides.
         random_seed: Seed of initial weights, dropout and data order.
         num_replicas: Replicas that share a global batch.
-        data_dir: Absolute path of the prepared data.
-        data_digest: Digest of the prepared data.
+        data_dir: Absolute path of the prepared data; empty if there is none yet.
+        data_digest: Digest of the prepared data; `NO_DATA` of a model that another
+            program trained, until training continues.
         usr_dir: Absolute path of the user's package, or None.
         tokenizers: File names, in the run's folder, of "inputs" and "targets".
         training: Values of `TrainSettings` that may change when a run is resumed;
@@ -186,7 +188,8 @@ class Run:
         Raises:
             UserError: If the settings differ; the message names every difference.
         """
-        found = differences(self._fixed_values(), other._fixed_values())
+        own = self.with_data(other)
+        found = differences(own._fixed_values(), other._fixed_values())
         if found:
             raise UserError(
                 f"{output_dir} holds a run with other settings: "
@@ -194,6 +197,17 @@ class Run:
                 "another output_dir to begin a new run; warm_start_from="
                 f"{output_dir} begins it with the weights of this one."
             )
+
+    def with_data(self, other: Run) -> Run:
+        """Return this run with the data and replicas of another one if it has none.
+
+        Args:
+            other: Description of the requested training.
+        """
+        if self.data_digest != NO_DATA:
+            return self
+        names = ("problem", "num_replicas", "data_dir", "data_digest")
+        return dataclasses.replace(self, **{n: getattr(other, n) for n in names})
 
     def check_same_tokenizers(
         self, output_dir: str | Path, source: Tokenizer, target: Tokenizer

@@ -108,7 +108,7 @@ class System(TranslatingSystem):
 
     @property
     def data_dir(self) -> str | None:
-        return self.run.data_dir
+        return self.run.data_dir or None
 
     def _new_translator(self, hparams: DecodeHParams) -> Translator:
         return Translator(

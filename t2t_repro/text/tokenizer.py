@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 
 class Tokenizer(abc.ABC):
-    """Text to ids and back. Ids 0, 1, 2 are padding, end of sentence, unknown.
+    """Text to ids and back. Ids 0 and 1 are padding and end of sentence.
 
     Attributes:
         filename_suffix: Suffix of its file's name, with the dot.
+        unknown_id: Id of text that is not in the vocabulary; None if all text is.
         vocab_size: Number of ids, including the special ones.
     """
 
     filename_suffix: ClassVar[str]
+    unknown_id: int | None = UNK_ID
     vocab_size: int
 
     @classmethod
@@ -131,9 +133,10 @@ def check_in_vocabulary(tokenizer: Tokenizer, text: str, ids: Sequence[int]) -> 
     Raises:
         UserError: If an id is unknown; the message names the first such word.
     """
-    if UNK_ID not in ids:
+    unknown_id = tokenizer.unknown_id
+    if unknown_id not in ids:
         return
-    unknown = (word for word in text.split() if UNK_ID in tokenizer.encode(word))
+    unknown = (word for word in text.split() if unknown_id in tokenizer.encode(word))
     raise UserError(
         f"received a target with {next(unknown, text)!r}, which is not in the "
         "vocabulary of the targets: the model cannot write it."

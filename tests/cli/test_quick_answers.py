@@ -23,7 +23,7 @@ MISTAKES = [
     (["evaluate", PREFER], 2, "prefer_unrepaired would have no effect: outputs of"),
     (["decode", "--checkpoint_path=model.ckpt-7"], 1, "received checkpoint path"),
     (["export", "--export_dir=e", "--checkpoint_path=x"], 1, "checkpoint path 'x'"),
-    (["export", "--export_dir=."], 1, "received export folder ., which exists"),
+    (["export", "--export_dir=."], 1, "received the new folder ., which exists"),
     (["export", "--export_dir=e", "--format=onnx"], 2, "invalid choice: 'onnx'"),
     (["export", "--export_dir=e", BEAMS], 2, "return_beams would have no effect: `t2t"),
     (["average", "--last=999"], 1, "received last=999"),

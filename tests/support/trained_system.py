@@ -94,11 +94,11 @@ def printed_by(arguments: Sequence[str]) -> str:
     return stream.read()
 
 
-def weights_at(checkpoint: str | Path) -> dict[str, np.ndarray]:
-    """Return the model's weights of a checkpoint by their paths."""
+def weights_at(checkpoint: str | Path, part: str = "model") -> dict[str, np.ndarray]:
+    """Return the values of a part of a checkpoint by the paths of its variables."""
     from t2t_repro.training.checkpoints import read_values
 
-    return read_values(str(checkpoint), "model")
+    return read_values(str(checkpoint), part)
 
 
 def train_arguments(

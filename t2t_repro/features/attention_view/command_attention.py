@@ -315,5 +315,7 @@ def _alignment_heads(args: argparse.Namespace, system: System) -> AlignmentHeads
     if args.layer is not None:
         every = range(1, system.run.hparams.num_heads + 1)
         return AlignmentHeads(args.layer, tuple(args.heads or every))
-    data_dir = args.data_dir or system.run.data_dir
+    data_dir = args.data_dir or system.data_dir
+    if data_dir is None:
+        raise UsageError("--data_dir is missing, expected the prepared data.")
     return choose_alignment_heads(system, PreparedData.load(data_dir, system.problem))

@@ -81,7 +81,7 @@ def _load_export(
                 f"received --export_dir and --{flag}: the folder has one checkpoint in "
                 "one format; leave out one of the two."
             )
-    system = CTranslate2System(args.export_dir, package, run.data_dir)
+    system = CTranslate2System(args.export_dir, package, run.data_dir or None)
     _check_same_system(args, run, system)
     return system
 

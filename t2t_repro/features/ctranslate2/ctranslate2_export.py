@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import keras
@@ -80,7 +81,7 @@ def export_system(
     )
     check_followed(hparams)
     if sentences is None:
-        sentences = comparison_sentences(run.data_dir, system.problem)
+        sentences = comparison_sentences(system.data_dir, system.problem)
     sources = [*map(system.problem.normalize_source, sentences)]
     longest = system.max_input_length
     try:
@@ -104,25 +105,25 @@ def export_system(
     return parity
 
 
-def comparison_sentences(data_dir: str, problem: Problem) -> list[str]:
+def comparison_sentences(data_dir: str | None, problem: Problem) -> list[str]:
     """Return the first sources of a run's dev text.
 
-    If the text no longer exists, return English sentences of the embedded grammar,
+    If the text does not exist, return English sentences of the embedded grammar,
     which any tokenizer can encode.
 
     Args:
-        data_dir: Folder of the run's prepared data.
+        data_dir: Folder of the run's prepared data, or None if it has none.
         problem: The run's problem.
 
     Returns:
         At most `COMPARED_SENTENCES` sentences.
     """
-    try:
-        sources, _ = PreparedData.load(data_dir, problem).raw_text("dev")
-    except UserError:
-        corpus = features.load("synthetic", "synthetic_corpus")
-        sources = [x.english for x in corpus.sentences("dev", COMPARED_SENTENCES)]
-    return sources[:COMPARED_SENTENCES]
+    if data_dir is not None:
+        with suppress(UserError):
+            sources, _ = PreparedData.load(data_dir, problem).raw_text("dev")
+            return sources[:COMPARED_SENTENCES]
+    corpus = features.load("synthetic", "synthetic_corpus")
+    return [x.english for x in corpus.sentences("dev", COMPARED_SENTENCES)]
 
 
 def _to_float32(model: keras.Model) -> keras.Model:

@@ -263,7 +263,7 @@ class Conversion:
             quantization=quantization,
             hparams=hparams,
             folder=folder,
-            data_dir=run.data_dir,
+            data_dir=run.data_dir or None,
         )
 
     def is_done(self) -> bool:
