@@ -203,8 +203,8 @@ def recorded_data_dir(run: Run, output_dir: str | Path) -> Path:
     """
     if run.data_digest == NO_DATA:
         raise UsageError(
-            f"the run in {output_dir} was imported without data: give --problem and "
-            "--data_dir, of data with the same vocabulary."
+            f"the run in {output_dir} was imported without data: give problem and "
+            "data_dir, of data with the same vocabulary."
         )
     folder = Path(run.data_dir)
     if not folder.is_dir():

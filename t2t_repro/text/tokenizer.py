@@ -122,6 +122,20 @@ def ids_of_text(ids: Iterable[int]) -> list[int]:
     return kept
 
 
+def distinct_entries(tokenizer: Tokenizer) -> list[str]:
+    """Return the vocabulary entry of each id, for programs that know ids by entries.
+
+    An entry that an earlier id has, too, is replaced by its number.
+
+    Args:
+        tokenizer: The tokenizer.
+    """
+    found: dict[str, int] = {}
+    for token, entry in enumerate(tokenizer.pieces(range(tokenizer.vocab_size))):
+        found[f"<id {token}>" if entry in found else entry] = token
+    return list(found)
+
+
 def check_in_vocabulary(tokenizer: Tokenizer, text: str, ids: Sequence[int]) -> None:
     """Refuse a target that a model cannot write.
 

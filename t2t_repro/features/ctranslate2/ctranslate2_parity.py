@@ -22,7 +22,7 @@ from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     load_engine,
 )
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text.tokenizer import Tokenizer, distinct_entries
 from t2t_repro.text_tables import quantity
 
 _ROWS = 8  # pairs per pass; the logits of a large vocabulary are large
@@ -163,11 +163,11 @@ class Comparison:
         targets = [[*hypothesis.ids[:-1], EOS_ID] for hypothesis in greedy]
         expected, pad = _log_probabilities(self.model, sources, targets)
         engine = load_engine(self.folder, self.quantization)
-        source_tokenizer, target_tokenizer = self.tokenizers
+        source_entries, target_entries = map(distinct_entries, self.tokenizers)
         found = engine.score_batch(
-            [source_tokenizer.pieces(ids) for ids in sources],
+            [[source_entries[token] for token in ids] for ids in sources],
             # It appends EOS itself.
-            [target_tokenizer.pieces(ids[:-1]) for ids in targets],
+            [[target_entries[token] for token in ids[:-1]] for ids in targets],
             max_batch_size=_ROWS,
             max_input_length=0,
         )

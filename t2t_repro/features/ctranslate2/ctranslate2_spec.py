@@ -15,10 +15,10 @@ import numpy as np
 from ctranslate2.specs import attention_spec, common_spec, transformer_spec
 from keras import ops
 
-from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
+from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.positions import sinusoidal_positions
-from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text.tokenizer import Tokenizer, distinct_entries
 
 # Bias of PAD before the softmax: probability zero in float32, and finite in float16.
 PAD_BIAS = -3e4
@@ -63,15 +63,10 @@ def model_spec(
     if model.options.norm == "pre":
         _set_norm(spec.encoder.layer_norm, model.encoder.final_normalization)
         _set_norm(spec.decoder.layer_norm, model.decoder.final_normalization)
-    spec.register_source_vocabulary(vocabulary(source_tokenizer))
-    spec.register_target_vocabulary(vocabulary(target_tokenizer))
+    spec.register_source_vocabulary(distinct_entries(source_tokenizer))
+    spec.register_target_vocabulary(distinct_entries(target_tokenizer))
     _configure(spec.config, model, target_tokenizer)
     return spec
-
-
-def vocabulary(tokenizer: Tokenizer) -> list[str]:
-    """Return the entries of a tokenizer's vocabulary in the order of their ids."""
-    return tokenizer.pieces(range(tokenizer.vocab_size))
 
 
 def write_model(
@@ -103,8 +98,10 @@ def _cast_to_bfloat16(
 
 def _configure(config: Any, model: keras.Model, target_tokenizer: Tokenizer) -> None:
     """Name the special tokens; one outside the vocabulary would get an id past it."""
-    unknown, end = target_tokenizer.pieces([UNK_ID, EOS_ID])
-    config.unk_token = unknown
+    end = target_tokenizer.pieces([EOS_ID])[0]
+    # Every text of ours has ids, so the engine never needs it.
+    unknown_id = target_tokenizer.unknown_id
+    config.unk_token = target_tokenizer.pieces([unknown_id or EOS_ID])[0]
     config.bos_token = config.eos_token = end
     # Any token will do: the decoder starts from a zero vector.
     config.decoder_start_token = end

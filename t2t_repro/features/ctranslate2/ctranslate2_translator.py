@@ -22,7 +22,7 @@ from t2t_repro.decoding.source_pieces import Piece
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.machine import available_cores
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text.tokenizer import Tokenizer, distinct_entries
 
 INSTALL = "pip install ctranslate2"
 
@@ -127,10 +127,8 @@ class CTranslate2Translator(SentenceTranslator):
                 f"{hparams.extra_length - longest + positions}: {model_dir} has "
                 f"{positions} positions; export it again with this extra_length."
             )
-        self._source_entries = source_tokenizer.pieces(
-            range(source_tokenizer.vocab_size)
-        )
-        entries = target_tokenizer.pieces(range(target_tokenizer.vocab_size))
+        self._source_entries = distinct_entries(source_tokenizer)
+        entries = distinct_entries(target_tokenizer)
         self._target_ids = {entry: number for number, entry in enumerate(entries)}
         self._end = entries[EOS_ID]
         self._engine = load_engine(

@@ -1,10 +1,18 @@
-"""tensor2tensor's commands (`t2t-trainer`, `t2t-decoder`, ...) by their old flags.
+"""What tensor2tensor's users have: their commands, vocabularies, data and packages.
 
-Each command prints the equivalent `t2t` command, and runs it. The tables of
+Each old command prints the equivalent `t2t` command, and runs it. The tables of
 flags, sets and problems are data; `docs/from_tensor2tensor.md` shows them. A package
 written for tensor2tensor learns what to write instead of its imports.
 """
 
 from t2t_repro.features import Feature
 
-FEATURE = Feature()
+_VOCABULARIES = "t2t_repro.features.tensor2tensor.token_encoders"
+
+FEATURE = Feature(
+    tokenizers={
+        ".subwords": _VOCABULARIES,
+        ".tokens": _VOCABULARIES,
+        ".bytes": _VOCABULARIES,
+    }
+)

@@ -11,6 +11,7 @@ import pytest
 from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 from t2t_repro.features.ctranslate2.ctranslate2_translator import load_engine
 from t2t_repro.text import SymbolTokenizer
+from t2t_repro.text.tokenizer import distinct_entries
 from tests.support.numpy_transformer import NumpyTransformer
 from tests.support.tiny_model import (
     padded,
@@ -24,7 +25,6 @@ pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
 from t2t_repro.features.ctranslate2.ctranslate2_spec import (
     PAD_BIAS,
     model_spec,
-    vocabulary,
     write_model,
 )
 
@@ -136,7 +136,7 @@ def test_two_vocabularies_keep_their_order_and_their_matrices(tmp_path):
     assert_equal(found, keras_log_probs(model, targets=targets))
     names = {"source_vocabulary.json": DIGITS, "target_vocabulary.json": LETTERS}
     for name, tokenizer in names.items():
-        assert json.loads((folder / name).read_text()) == vocabulary(tokenizer)
+        assert json.loads((folder / name).read_text()) == distinct_entries(tokenizer)
 
 
 def test_one_vocabulary_and_a_tied_matrix_are_stored_once(tmp_path):
@@ -219,7 +219,7 @@ def test_the_configuration_names_tokens_and_epsilon_of_the_model(tmp_path):
     assert config["eos_token"] == "</s>"
     # A token outside the vocabulary would get an id past the table.
     tokens = {value for name, value in config.items() if name.endswith("_token")}
-    assert tokens <= set(vocabulary(DIGITS))
+    assert tokens <= set(distinct_entries(DIGITS))
     assert not config["add_source_eos"]
 
 
