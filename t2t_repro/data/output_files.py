@@ -74,9 +74,9 @@ class OutputFiles:
         others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
         raise UserError(
             f"{self._folder} has files of {self.prefix} ({foreign[0]}{others}) but no "
-            f"{self._manifest}: tensor2tensor or another program made "
-            "them, and they cannot be read here.\n"
-            "Give another data_dir, or move these files away."
+            f"{self._manifest}: another program made them.\nGive another data_dir, or "
+            "move these files away. Data of tensor2tensor can be read if its "
+            "vocabulary (vocab.*.subwords) is beside it."
         )
 
     def __enter__(self) -> Self:

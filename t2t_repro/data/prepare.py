@@ -74,8 +74,9 @@ def prepare(
             f"received num_workers={num_workers}, expected at least 1, which does all "
             "work in this process"
         )
-    sources = sources_of(problem.base, settings, tmp_dir)
-    found = PreparedData.find(folder, problem)
+    found = PreparedData.find_or_adopt(folder, problem)
+    adopted = found is not None and found.is_adopted
+    sources = {} if adopted else sources_of(problem.base, settings, tmp_dir)
     if found is None:
         with bars_allowed(show_progress), locked_folder(folder, problem.file_prefix):
             # Another process may have finished in the meantime.
@@ -123,7 +124,7 @@ def open_or_prepare(
     """
     given = given_settings or {}
     settings = requested_settings(problem, given)
-    found = PreparedData.find(data_dir, problem)
+    found = PreparedData.find_or_adopt(data_dir, problem)
     if found is None:
         found = prepare(
             problem,

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from t2t_repro import features
 from t2t_repro.data.manifest import (
     Manifest,
     missing_data_folder,
@@ -53,14 +54,26 @@ class PreparedData:
         return None if manifest is None else cls(problem, Path(folder), manifest)
 
     @classmethod
-    def load(cls, folder: str | Path, problem: Problem) -> Self:
+    def find_or_adopt(cls, folder: str | Path, problem: Problem) -> PreparedData | None:
+        """Return the prepared data in a folder, which another program may have made.
+
+        Raises:
+            UserError: If the data or its manifest cannot be used.
+        """
+        found = cls.find(folder, problem)
+        modules = features.modules("prepared_data").values() if found is None else ()
+        adopted = (module.adopt(problem, folder) for module in modules)
+        return next(filter(None, adopted), found)
+
+    @classmethod
+    def load(cls, folder: str | Path, problem: Problem) -> PreparedData:
         """Return the prepared data in a folder.
 
         Raises:
             UserError: If the problem is not prepared there, or the manifest is damaged
                 or has another format.
         """
-        found = cls.find(folder, problem)
+        found = cls.find_or_adopt(folder, problem)
         if found is None and not Path(folder).exists():
             raise missing_data_folder(folder)
         if found is None:
@@ -75,6 +88,11 @@ class PreparedData:
     def splits(self) -> tuple[str, ...]:
         """The prepared splits, in the order train, dev, test."""
         return tuple(self.manifest.splits)
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether another program prepared the data."""
+        return not self.manifest.settings
 
     @property
     def digest(self) -> str:
@@ -213,6 +231,9 @@ def check_given(
         UserError: If the data differs; the message names every difference.
     """
     problem = data.problem.base
+    if data.is_adopted:
+        _check_nothing_given(data, given)
+        return
     if problem.has_text:
         sources = sources_of(problem, settings, tmp_dir)
         kept = OWN_MODEL
@@ -224,6 +245,21 @@ def check_given(
     }
     names = [name for name in settings.names() if name in given]
     check_agrees(data, settings, names, {**recorded, **sources})
+
+
+def _check_nothing_given(data: PreparedData, given: Collection[str]) -> None:
+    """Refuse settings or files for data that another program prepared.
+
+    Raises:
+        UserError: If there are any.
+    """
+    files = ["files"] if data.problem.has_text and data.problem.file_kind else []
+    if asked := [*given, *files]:
+        (program,) = data.manifest.sources
+        raise UserError(
+            f"received {', '.join(asked)} for the data in {data.folder}, which "
+            f"{program} prepared: leave them out, or give another data_dir."
+        )
 
 
 def check_agrees(
@@ -244,6 +280,9 @@ def check_agrees(
         UserError: If the data differs; the message names every difference.
     """
     manifest = data.manifest
+    if data.is_adopted:
+        _check_nothing_given(data, ())
+        return
     there = {name: PrepareSettings.value_in(manifest.settings, name) for name in names}
     now = {name: getattr(settings, name) for name in names}
     there["the problem's version"] = manifest.problem_version

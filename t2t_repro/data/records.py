@@ -16,7 +16,7 @@ import contextlib
 import functools
 import random
 import struct
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from google.protobuf import (
     message_factory,
     text_format,
 )
+from google.protobuf.message import DecodeError
 
 from t2t_repro.constants import INPUTS, TARGETS
 
@@ -93,6 +94,25 @@ def shuffle_records(path: Path, seed: str) -> None:
     view = memoryview(content)
     with path.open("wb") as file:
         file.writelines(view[ends[n - 1] if n else 0 : ends[n]] for n in order)
+
+
+def records_of(path: Path) -> Iterator[bytes]:
+    """Yield the data of the records of a TFRecord file, with one copy of it in memory.
+
+    The checksums of the lengths are checked, those of the data are not.
+
+    Args:
+        path: The file.
+
+    Raises:
+        OSError: If the file cannot be read.
+        EOFError: If the last record is cut short.
+        DamagedRecordError: If a length has a wrong checksum.
+    """
+    content, start = path.read_bytes(), 0
+    for end in record_ends(content):
+        yield content[start + HEADER_BYTES : end - FOOTER_BYTES]
+        start = end
 
 
 def record_ends(content: bytes | bytearray) -> array.array[int]:
@@ -182,6 +202,22 @@ def example_bytes(inputs: Sequence[int], targets: Sequence[int]) -> bytes:
     for name, ids in ((INPUTS, inputs), (TARGETS, targets)):
         example.features.entry.add(key=name).feature.ids.value.extend(ids)
     return example.SerializeToString()
+
+
+def example_ids(data: bytes) -> dict[str, Sequence[int]]:
+    """Return the ids of a serialized `tf.train.Example` by the names of its features.
+
+    Args:
+        data: The data of a record.
+
+    Raises:
+        DamagedRecordError: If the data is something else.
+    """
+    try:
+        example = _example_class().FromString(data)
+    except DecodeError as error:
+        raise DamagedRecordError("a record that is no tf.train.Example") from error
+    return {entry.key: entry.feature.ids.value for entry in example.features.entry}
 
 
 @functools.cache

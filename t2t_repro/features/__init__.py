@@ -58,6 +58,8 @@ class Feature:
             `cli/import_model.py`.
         tokenizers: Suffixes of vocabulary files, each with the module whose
             `load_tokenizer(path)` reads them; see `text/tokenizer.py`.
+        prepared_data: Modules that describe data of other programs, whose
+            `adopt(problem, folder)` returns a `PreparedData` or None.
         engines: Engines of `t2t decode` and `evaluate`, each with its module; see
             `cli/engines.py`.
         evaluators: Modules whose `make_evaluators(training)` returns functions that run
@@ -75,6 +77,7 @@ class Feature:
     exports: Mapping[str, str] = field(default_factory=dict)
     imports: Mapping[str, str] = field(default_factory=dict)
     tokenizers: Mapping[str, str] = field(default_factory=dict)
+    prepared_data: tuple[str, ...] = ()
     engines: Mapping[str, str] = field(default_factory=dict)
     evaluators: tuple[str, ...] = ()
     trainers: tuple[str, ...] = ()

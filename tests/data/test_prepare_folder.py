@@ -53,7 +53,7 @@ TENSOR2TENSORS = [f"digits-train-0000{number}-of-00004" for number in range(4)]
 @pytest.mark.parametrize(
     "names",
     [
-        [*TENSOR2TENSORS, "vocab.digits.8192.subwords"],
+        TENSOR2TENSORS,
         [TENSOR2TENSORS[0]],
         ["digits.inputs.model"],
         ["digits.symbols"],

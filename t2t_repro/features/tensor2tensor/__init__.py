@@ -10,9 +10,10 @@ from t2t_repro.features import Feature
 _VOCABULARIES = "t2t_repro.features.tensor2tensor.token_encoders"
 
 FEATURE = Feature(
+    prepared_data=("t2t_repro.features.tensor2tensor.old_data",),
     tokenizers={
         ".subwords": _VOCABULARIES,
         ".tokens": _VOCABULARIES,
         ".bytes": _VOCABULARIES,
-    }
+    },
 )
