@@ -22,7 +22,22 @@ SUBWORDS, LINES, ROWS = 300, 500, 60
 LATIN, GREEK, CYRILLIC = "abcdefgiklmnorstu", "αβγδεκλμνο", "абвгдеклмно"
 ACCENTS, HAN, ARABIC, HINDI = "äöüßéñ", "漢字語文書", "ابتجد", "कखगघ"
 SCRIPTS = (LATIN, LATIN + ACCENTS, GREEK, CYRILLIC, HAN, ARABIC, HINDI)
-MARKS = (", ", ". ", " - ", "-", "'", '"', " (", ") ", "...", "/", "_", "\\", "&quot;")
+MARKS = (
+    ", ",
+    ". ",
+    " - ",
+    "-",
+    "'",
+    '"',
+    " (",
+    ") ",
+    "...",
+    "/",
+    "_",
+    "\\",
+    "&quot;",
+    "\0",
+)
 # Blanks, escapes and their parts, characters that no vocabulary has, and noncharacters.
 ODD = (
     "  ",

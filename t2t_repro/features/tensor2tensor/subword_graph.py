@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import tensorflow as tf
 import tensorflow_text
@@ -40,9 +40,10 @@ class InGraphSubwords(InGraphTokenizer):
         super().__init__()
         self._invalid = invalid
         self._entries = tf.constant(list(entries))
-        self._alphabet = _table(dict.fromkeys(sorted(alphabet - {"\n"}), 1), 0)
+        spelt = sorted(_without_nul(alphabet - {"\n"}))
+        self._alphabet = _table(dict.fromkeys(spelt, 1), 0)
         self._words = tensorflow_text.WordpieceTokenizer(
-            _table(ids, -1),
+            _table(dict(zip(_without_nul(ids), ids.values(), strict=True)), -1),
             suffix_indicator="",
             max_bytes_per_word=_LONGEST_TOKEN,
             token_out_type=tf.int64,
@@ -100,8 +101,9 @@ class InGraphSubwords(InGraphTokenizer):
         return starts & tf.gather(begins, number)
 
     def _unescape(self, tokens: tf.Tensor) -> tf.Tensor:
+        tokens = tf.strings.regex_replace(tokens, "\x00", _NUL)
         parts = tensorflow_text.regex_split(tokens, _ESCAPED, _ESCAPED)
-        flat = parts.flat_values
+        flat = tf.strings.regex_replace(parts.flat_values, _NUL, "\x00")
         digits = tf.strings.regex_replace(flat, r"^\\0*([0-9]{1,7});$", r"\1")
         is_number = tf.strings.regex_full_match(flat, r"\\[0-9]+;")
         is_small = is_number & tf.strings.regex_full_match(digits, r"[0-9]{1,7}")
@@ -116,6 +118,10 @@ class InGraphSubwords(InGraphTokenizer):
 
     def pieces(self, ids: tf.Tensor) -> tf.Tensor:
         return tf.gather(self._entries, ids)
+
+
+def _without_nul(texts: Iterable[str]) -> list[str]:
+    return [text.replace("\0", _NUL) for text in texts]
 
 
 def _table(values: dict[str, int], default: int) -> tf.lookup.StaticHashTable:
