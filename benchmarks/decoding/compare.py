@@ -8,11 +8,13 @@ compared line by line with ours.
     python -m benchmarks.decoding.compare --output_dir OUTPUT_DIR \
         --checkpoint CHECKPOINT --source SOURCE --weights weights.npz \
         --marian_python MARIAN/bin/python --onmt_python ONMT/bin/python \
-        --ctranslate2 EXPORT_DIR
+        --ctranslate2 EXPORT_DIR --t2t_python T2T/bin/python --t2t_model MODEL.json
 
 MARIAN needs torch and transformers. ONMT needs Python 3.10 at most, and
 "OpenNMT-tf[tensorflow]==2.32.0". EXPORT_DIR is a folder of `t2t export --format
-ctranslate2`.
+ctranslate2`. T2T needs Python 3.7, tensor2tensor 1.15.7 and tensorflow 1.15.5.
+MODEL.json has the flags of `t2t-decoder` for the model that OUTPUT_DIR was imported
+from: "t2t_usr_dir", "problem", "data_dir", "hparams_set", "output_dir".
 
 The length penalty is ((5 + n) / 6)^alpha in ours and OpenNMT-tf, and n^alpha in the
 others. OpenNMT-tf counts one token too many in hypotheses that are complete, so that
@@ -48,6 +50,10 @@ def commands_of(args: argparse.Namespace) -> dict[str, list[str]]:
             given = [folder, args.weights, threads, args.batch_sentences, compute_type]
             name = f"CTranslate2 {compute_type}"
             commands[name] = [sys.executable, HERE / "ct2.py", *given]
+    if args.t2t_python:
+        t2t = [args.t2t_model, args.source, threads, args.batch_sentences]
+        engine = [HERE / "tensor2tensor_engine.py", *t2t]
+        commands["tensor2tensor"] = [args.t2t_python, "-W", "ignore", *engine]
     return {name: [*map(str, command)] for name, command in commands.items()}
 
 
@@ -57,9 +63,11 @@ def main() -> None:
     parser.add_argument("--output_dir", required=True)
     parser.add_argument("--checkpoint", default="averaged")
     parser.add_argument("--source", required=True)
-    parser.add_argument("--weights", required=True)
+    parser.add_argument("--weights")
     parser.add_argument("--marian_python")
     parser.add_argument("--onmt_python")
+    parser.add_argument("--t2t_python")
+    parser.add_argument("--t2t_model")
     parser.add_argument("--ctranslate2", nargs="*", default=[], metavar="DIR")
     parser.add_argument("--compute_types", nargs="*", default=["float32", "int8"])
     parser.add_argument("--beam_sizes", nargs="*", type=int, default=[1, 4])

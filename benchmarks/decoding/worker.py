@@ -1,6 +1,7 @@
 """Answer requests of `compare.py` in the interpreter of one engine.
 
-Imports nothing of this package, because other engines have other environments.
+Imports nothing of this package, because other engines have other environments, one of
+them with Python 3.7.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 # beam size -> ids of the best translation of every sentence, without EOS
-Translate = Callable[[int], Sequence[Sequence[int]]]
+Translate: TypeAlias = "Callable[[int], Sequence[Sequence[int]]]"
 
 
 def serve(translate: Translate) -> None:

@@ -9,15 +9,16 @@ its own.
 
     python -m benchmarks.training.compare --shape small --train_source train.en \
         --train_target train.de --data_dir DATA \
-        --marian_python MARIAN/bin/python --onmt_python ONMT/bin/python
+        --marian_python MARIAN/bin/python --onmt_python ONMT/bin/python \
+        --t2t_python T2T/bin/python
 
-DATA is a folder for the prepared data, which is kept. MARIAN and ONMT are environments
-as in `benchmarks/decoding/compare.py`. All models are post-norm, with shared
-embeddings, one vocabulary, dropout 0.1 after every sublayer and none elsewhere, label
-smoothing 0.1 and Adam, in float32. The batches have at most `--batch_tokens` positions
-of the longer side; for Hugging Face, whose batches have a fixed number of sentences, as
-many of average length as fit into them. They go from long to short, 50 at a time, so a
-turn should be long enough for 50 updates.
+DATA is a folder for the prepared data, which is kept. MARIAN, ONMT and T2T are
+environments as in `benchmarks/decoding/compare.py`. All models are post-norm, with
+shared embeddings, one vocabulary, dropout 0.1 after every sublayer and none elsewhere,
+label smoothing 0.1 and Adam, in float32. The batches have at most `--batch_tokens`
+positions of the longer side; for Hugging Face, whose batches have a fixed number of
+sentences, as many of average length as fit into them. They go from long to short, 50 at
+a time, so a turn should be long enough for 50 updates.
 """
 
 from __future__ import annotations
@@ -116,6 +117,9 @@ def commands_of(
     for mode in args.onmt_modes if args.onmt_python else []:
         onmt = [HERE / "onmt.py", folder, sizes, tokens, threads, mode]
         commands[f"OpenNMT-tf {mode}"] = [args.onmt_python, *onmt]
+    if args.t2t_python:
+        t2t = [HERE / "tensor2tensor_engine.py", folder, sizes, tokens, threads]
+        commands["tensor2tensor"] = [args.t2t_python, "-W", "ignore", *t2t]
     return {name: [*map(str, command)] for name, command in commands.items()}
 
 
@@ -213,6 +217,7 @@ def parse_flags() -> argparse.Namespace:
     )
     parser.add_argument("--marian_python")
     parser.add_argument("--onmt_python")
+    parser.add_argument("--t2t_python")
     parser.add_argument("--onmt_modes", nargs="*", default=["graph", "xla"])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,6 +1,7 @@
 """Answer requests of `compare.py` in the interpreter of one engine.
 
-Imports nothing of this package, because other engines have other environments.
+Imports nothing of this package, because other engines have other environments, one of
+them with Python 3.7.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 # Rows, source length, target length (both with padding), real source tokens, real
 # target tokens. Tokens include EOS.
-Counts = tuple[int, int, int, int, int]
+Counts: TypeAlias = "tuple[int, int, int, int, int]"
 WARM_UP = "warm_up"
 
 
