@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import importlib.util
+import inspect
 import logging
 import os
 import stat
@@ -69,6 +70,8 @@ def _import_package(name: str, init_file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     _users_folders.add(str(init_file.parent) + os.sep)
+    for helper in features.modules("packages").values():
+        helper.before_import(init_file.parent)
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
@@ -90,44 +93,45 @@ def located_error(error: BaseException) -> UserError | None:
         The message; None if no code of the package was running, or if the error is not
         an `Exception`, such as an interrupt.
     """
-    place, line = _origin(error)
+    place = _origin(error)
     if not place or not isinstance(error, Exception):
         return None
-    missing = error.name if isinstance(error, ModuleNotFoundError) else None
-    root = (missing or "").partition(".")[0]
-    if root == "tensor2tensor" and root in features.NAMES:
-        return _tensor2tensor_imported(place, line)
     text = str(error)
     if not isinstance(error, UserError):
         detail = error.msg if isinstance(error, SyntaxError) else text
-        text = f"{type(error).__name__}: {detail}"
+        helpers = features.modules("packages").values()
+        advice = filter(None, (helper.advice(error) for helper in helpers))
+        text = ": ".join((type(error).__name__, detail, *advice))
     return UserError(text if place in text else f"{place}: {text}")
 
 
-def _tensor2tensor_imported(place: str, line: str) -> UserError:
-    folder = next(folder for folder in _users_folders if place.startswith(folder))
-    # `importlib` imports without a statement.
-    package = features.load("tensor2tensor", "package_advice")
-    lines = package.answers(Path(folder)) or [f"{place}: `{line}`"]
-    return UserError(
-        "tensor2tensor is not installed, but this package uses it:\n"
-        + "\n".join(lines)
-        + "\ndocs/from_tensor2tensor.md shows how to change a package."
-    )
+def _origin(error: BaseException) -> str:
+    """Return the `file:line` in the user's package where an error began.
 
-
-def _origin(error: BaseException) -> tuple[str, str]:
-    """Return the `file:line` in the user's package where an error began, and the line.
-
-    Both are empty if no code of the package was running.
+    It is empty if no code of the package was running.
     """
     folders = tuple(_users_folders)
     if isinstance(error, SyntaxError) and (error.filename or "").startswith(folders):
-        return f"{error.filename}:{error.lineno}", (error.text or "").strip()
+        return f"{error.filename}:{error.lineno}"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename.startswith(folders):
-            return f"{frame.filename}:{frame.lineno}", frame.line or ""
-    return "", ""
+            return f"{frame.filename}:{frame.lineno}"
+    return ""
+
+
+def located(text: str) -> str:
+    """Return a message with the `file:line` of the user's package that is running.
+
+    Args:
+        text: The message, which remains as it is if no code of a package is running.
+    """
+    folders = tuple(_users_folders)
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(folders):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}: {text}"
+        frame = frame.f_back
+    return text
 
 
 def remember(folder: str | Path) -> None:

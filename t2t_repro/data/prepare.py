@@ -149,6 +149,7 @@ def _prepare_afresh(
     sources: Sources,
     num_workers: int,
 ) -> Manifest:
+    problem = problem.in_folder(folder)
     prefix = problem.file_prefix
     outputs = OutputFiles(folder, prefix)
     outputs.refuse_foreign()
@@ -156,6 +157,7 @@ def _prepare_afresh(
     problem.check(tmp_dir)
     tokenizers = given_tokenizers(problem, settings)
     with write_errors(folder), outputs:
+        tokenizers = tokenizers or problem.make_tokenizers(settings, tmp_dir)
         if tokenizers is None:
             tokenizers = learn_tokenizers(problem, settings, tmp_dir)
         check_sampling(settings, tokenizers)

@@ -212,6 +212,33 @@ class Problem:
             "leave them out or use the problem text_pairs"
         )
 
+    def in_folder(self, data_dir: str | Path) -> Self:
+        """Return the same problem, whose data is prepared in a folder.
+
+        A problem whose package finds files of its own there overrides it.
+
+        Args:
+            data_dir: The folder.
+        """
+        del data_dir
+        return self
+
+    def make_tokenizers(
+        self, settings: PrepareSettings, tmp_dir: str | Path | None
+    ) -> tuple[Tokenizer, Tokenizer] | None:
+        """Return tokenizers that the problem makes itself.
+
+        Args:
+            settings: Settings of the vocabulary.
+            tmp_dir: Folder for downloads, or None for the source's own default.
+
+        Returns:
+            Tokenizers of the inputs and of the targets, one object twice if the
+            vocabulary is shared; or None to learn what `vocabulary` describes.
+        """
+        del settings, tmp_dir
+        return None
+
     def pairs(
         self, split: str, tmp_dir: str | Path | None
     ) -> Iterator[tuple[str, str]]:

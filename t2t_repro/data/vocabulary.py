@@ -7,6 +7,7 @@ import operator
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from t2t_repro.data.problem import Pair, Problem, checked_pairs, counted
 from t2t_repro.errors import UsageError
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 # only a megabyte per file (text_encoder.py, file_byte_budget).
 MAX_TRAINING_PAIRS = 250_000
 _SAMPLE_SEED = "vocabulary"
+
+_Item = TypeVar("_Item")
 
 
 def given_tokenizers(
@@ -108,6 +111,19 @@ def learn_tokenizers(
     return _learn(sources, settings), _learn(targets, settings)
 
 
+def learn_from_lines(lines: Iterable[str], settings: PrepareSettings) -> Tokenizer:
+    """Learn a subword vocabulary from lines, or from a sample of many lines.
+
+    Args:
+        lines: The lines.
+        settings: Settings of the vocabulary.
+
+    Raises:
+        UserError: If they do not allow a vocabulary of the requested size.
+    """
+    return _learn(random_sample(lines, 2 * MAX_TRAINING_PAIRS), settings)
+
+
 def _collect_symbols(
     pairs: Iterable[Pair], problem: Problem, symbols: set[str]
 ) -> Iterator[Pair]:
@@ -139,24 +155,24 @@ def _learn(lines: Sequence[str], settings: PrepareSettings) -> Tokenizer:
     return SentencePieceTokenizer(model)
 
 
-def random_sample(pairs: Iterable[Pair], limit: int) -> list[Pair]:
+def random_sample(items: Iterable[_Item], limit: int) -> list[_Item]:
     """Return a random sample of a text of unknown length, in the order of the text.
 
-    The same text always gives the same sample. Every pair has the same chance
+    The same text always gives the same sample. Every item has the same chance
     (Vitter 1985, "Random sampling with a reservoir", algorithm R).
 
     Args:
-        pairs: Pairs of the text.
-        limit: Largest number of pairs to return; a shorter text is returned whole.
+        items: Pairs or lines of the text.
+        limit: Largest number of items to return; a shorter text is returned whole.
     """
     generator = random.Random(_SAMPLE_SEED)
-    sample: list[tuple[int, Pair]] = []
-    for index, pair in enumerate(pairs):
+    sample: list[tuple[int, _Item]] = []
+    for index, item in enumerate(items):
         if index < limit:
-            sample.append((index, pair))
+            sample.append((index, item))
             continue
         place = int(generator.random() * (index + 1))
         if place < limit:
-            sample[place] = index, pair
+            sample[place] = index, item
     sample.sort(key=operator.itemgetter(0))
-    return [pair for _, pair in sample]
+    return [item for _, item in sample]

@@ -2,7 +2,7 @@
 
 Each old command prints the equivalent `t2t` command, and runs it. The tables of
 flags, sets and problems are data; `docs/from_tensor2tensor.md` shows them. A package
-written for tensor2tensor learns what to write instead of its imports.
+written for tensor2tensor runs on stand-ins for its modules.
 """
 
 from t2t_repro.features import Feature
@@ -10,6 +10,7 @@ from t2t_repro.features import Feature
 _VOCABULARIES = "t2t_repro.features.tensor2tensor.token_encoders"
 
 FEATURE = Feature(
+    packages=("t2t_repro.features.tensor2tensor.package_stand_ins",),
     prepared_data=("t2t_repro.features.tensor2tensor.old_data",),
     tokenizers={
         ".subwords": _VOCABULARIES,

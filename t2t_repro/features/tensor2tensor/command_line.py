@@ -295,6 +295,7 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
     base = problem.removesuffix(registry.REVERSED_SUFFIX)
     suffix = problem[len(base) :]
     load_catalogue(given.get("t2t_usr_dir") or None)
+    registry.problems.check_not_refused(base)
     if base in registry.problems:
         result.flags["problem"] = problem
         return
