@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import operator
 import sys
 import textwrap
 
@@ -10,8 +9,6 @@ import pytest
 
 from t2t_repro import catalogue, registry
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.tensor2tensor.old_names import SETS
-from t2t_repro.features.tensor2tensor.package_advice import set_here
 from t2t_repro.user_packages import located_error
 
 PACKAGE = """
@@ -133,81 +130,6 @@ def test_an_error_in_the_users_package_is_given_its_file_and_line(
     assert str(caught.value).startswith(f"{file}:{line}: {message}")
     assert caught.value.__cause__ is not None
     assert users_package.name not in sys.modules
-
-
-TENSOR2TENSORS_PACKAGE = {
-    "__init__.py": "from . import own_problem, own_sets\n",
-    "own_problem.py": """\
-import os
-from tensor2tensor.data_generators import (
-    problem,
-    text_problems,
-)
-from tensor2tensor.utils import registry
-import tensor2tensor.layers
-from tensor2tensor.utils.metrics import x
-""",
-    "own_sets.py": """\
-import tensor2tensor.models.transformer as model
-from tensor2tensor.models import transformer
-from tensor2tensor.models.transformer import transformer_big as big
-from tensor2tensor.utils import registry
-from t2t_repro.hparams.transformer_sets import transformer_base
-
-def sets():
-    transformer.transformer_base()
-    model.transformer_base_v2()
-    big()
-    registry.hparams("transformer_tiny")
-    transformer.transformer_relative()
-    transformer_base()
-""",
-    "python2.py": "print 'tensor2tensor'",
-}
-
-
-def test_all_imports_and_sets_of_tensor2tensor_are_answered_at_once(users_package):
-    for name, text in TENSOR2TENSORS_PACKAGE.items():
-        (users_package / name).write_text(text)
-    with pytest.raises(UserError) as caught:
-        catalogue.load(users_package)
-    first, *answers, last = str(caught.value).splitlines()
-    assert first == "tensor2tensor is not installed, but this package uses it:"
-    assert last == "docs/from_tensor2tensor.md shows how to change a package."
-    places = [answer.partition(": ")[0] for answer in answers]
-    assert places == [
-        *(f"{users_package}/own_problem.py:{line}" for line in (2, 6, 7, 8)),
-        *(f"{users_package}/own_sets.py:{line}" for line in (1, 2, 3, 4)),
-        *(f"{users_package}/own_sets.py:{line}" for line in (8, 9, 10, 11, 12)),
-    ]
-    instead = [
-        "import Problem",
-        "t2t_repro.registry import",
-        "from t2t_repro import layers",
-        "there is no such module here",
-        *['catalogue.hparams("transformer_base_v3")'] * 2,
-    ]
-    assert all(map(operator.contains, answers, instead))
-    assert [answer.partition(": ")[2] for answer in answers[-5:]] == [
-        '`transformer.transformer_base()`: catalogue.hparams("transformer_base_v3")',
-        "`model.transformer_base_v2()`: "
-        'catalogue.hparams("transformer_base_v3").parse("optimizer_adam_beta2=0.98")',
-        '`big()`: catalogue.hparams("transformer_big_v3")',
-        "`registry.hparams('transformer_tiny')`: "
-        'catalogue.hparams("transformer_base_v3").parse("num_hidden_layers=2,'
-        'hidden_size=128,filter_size=512,num_heads=4")',
-        "`transformer.transformer_relative()`: no set here has its values; there is no "
-        "relative attention, but a package can register it (docs/extending.md); "
-        "nearest: transformer_base_v3",
-    ]
-
-
-@pytest.mark.parametrize("name", [name for name, old in SETS.items() if old.base])
-def test_the_answer_to_a_set_of_tensor2tensor_has_the_values_of_its_flags(name):
-    old = SETS[name]
-    flag = ",".join(f"{key}={value}" for key, value in old.changes.items())
-    expected = catalogue.hparams(old.base).parse(flag).resolved()
-    assert eval(set_here(name), {"catalogue": catalogue}).resolved() == expected
 
 
 def test_an_interrupt_in_the_users_package_stays_one(users_package):

@@ -2,7 +2,7 @@
 
 Run by the real tensor2tensor 1.15.7 with Python 3.7, with the names of the sets:
 
-    python tests/golden/make_tensor2tensor_hparams.py transformer_base transformer_tiny ...
+    python tests/golden/make_tensor2tensor_hparams.py transformer_base ...
 
 `basic_params1` and `transformer_base_v1` come first; each of the others has what
 differs from `transformer_base_v1`, and `transformer_base_v1` what differs from
@@ -32,7 +32,7 @@ def main():
     for name in sorted(set(sys.argv[1:]) - {"transformer_base_v1"}):
         lines.append((name, changes(registry.hparams(name).values(), oldest)))
     text = ",\n".join(
-        "{}: {}".format(json.dumps(name), json.dumps(values, sort_keys=True))
+        f"{json.dumps(name)}: {json.dumps(values, sort_keys=True)}"
         for name, values in lines
     )
     with open(FILE, "w") as file:

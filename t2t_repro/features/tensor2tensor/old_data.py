@@ -30,12 +30,16 @@ from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.records import DamagedRecordError, example_ids, records_of
 from t2t_repro.data.text_files import identity
 from t2t_repro.errors import UserError
-from t2t_repro.features.tensor2tensor.token_encoders import load_tokenizer
+from t2t_repro.features.tensor2tensor.package_adapter import PackageProblem
 from t2t_repro.files import incomplete_name, matching
 from t2t_repro.progress import Progress
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.lines import as_line
-from t2t_repro.text.tokenizer_files import SIDES
+from t2t_repro.text.tokenizer_files import (
+    SIDES,
+    load_tokenizers,
+    tokenizer_file_names,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +76,15 @@ def adopt(
         return None
     shards, prefix = shards.get(old_name, {}), problem.file_prefix
     _check_complete(folder, old_name, shards)
-    names = vocabulary_names(problem, folder, old_name)
-    tokenizers = [load_tokenizer(folder / names[side]) for side in SIDES]
+    base = problem.base.in_folder(folder)
+    is_packages = isinstance(base, PackageProblem)
+    if is_packages:
+        # Their names need not tell their kind, so they are copied.
+        tokenizers = base.stored_tokenizers()
+        names = tokenizer_file_names(*tokenizers, shared=prefix, prefix=f"{prefix}.")
+    else:
+        names = vocabulary_names(folder, old_name)
+        tokenizers = load_tokenizers(folder, names)
     logger.info("%s: reading what tensor2tensor prepared for %s", folder, old_name)
     outputs = OutputFiles(folder, prefix)
     with locked_folder(folder, prefix), write_errors(folder), outputs:
@@ -82,10 +93,12 @@ def adopt(
             for split in SPLITS
             if split in shards
         }
-        there = [
-            *names.values(),
-            *(name for split in shards.values() for name in split),
-        ]
+        there = [name for split in shards.values() for name in split]
+        for name, tokenizer in zip(names.values(), tokenizers, strict=True):
+            if is_packages:
+                outputs.path(name).write_bytes(tokenizer.to_bytes())
+            else:
+                there.append(name)
         manifest = Manifest(
             problem=problem.base.name,
             problem_version=problem.base.version,
@@ -120,7 +133,7 @@ def _choose(problem: Problem, folder: Path, shards: dict[str, Names]) -> str:
     Raises:
         UserError: If a problem without text could read several.
     """
-    if not (_vocabularies(folder) or hasattr(problem.base, "vocabulary_files")):
+    if not (_vocabularies(folder) or isinstance(problem.base, PackageProblem)):
         return ""
     names = [name for name in shards if not _is_ours(folder, name)]
     if problem.file_prefix in names:
@@ -165,19 +178,16 @@ def _vocabularies(folder: Path) -> list[str]:
     return [name for name in names if _VOCABULARY.fullmatch(name)]
 
 
-def vocabulary_names(problem: Problem, folder: Path, old_name: str) -> dict[str, str]:
+def vocabulary_names(folder: Path, old_name: str) -> dict[str, str]:
     """Return the names of the vocabulary files of "inputs" and "targets".
 
     Args:
-        problem: The problem; one of a package names its files.
         folder: Folder of the data.
         old_name: Name of tensor2tensor's problem.
 
     Raises:
         UserError: If it is not known which file it is.
     """
-    if named := getattr(problem.base, "vocabulary_files", None):
-        return dict(zip(SIDES, named, strict=True))
     every = _vocabularies(folder)
     own = [name for name in every if name.startswith(f"vocab.{old_name}.")] or every
     if len(own) == 1:

@@ -10,7 +10,6 @@ import copy
 import inspect
 import itertools
 import logging
-import os
 import random
 import tempfile
 from collections.abc import Generator, Iterable, Iterator
@@ -165,6 +164,12 @@ class PackageProblem(Problem):
         Raises:
             UserError: If one is missing or damaged.
         """
+        self.check(None)
+        if self.package_problem.learned_feature != "targets":
+            raise UserError(
+                f"received data of {self.name} in {self._data_dir}, whose targets are "
+                "not those that are learned: prepare it in another data_dir"
+            )
         by_side = self.package_problem.feature_encoders(self._data_dir)
         encoders = [by_side[side] for side in ("inputs", "targets")]
         source = encoders[0].tokenizer()
@@ -254,17 +259,17 @@ def _same_numbers(split: str) -> Generator[None]:
 
     Differs from tensor2tensor, which goes on with one sequence for all splits.
     """
-    import numpy as np
+    from numpy import random as numbers
 
-    states = random.getstate(), np.random.get_state()
+    states = random.getstate(), numbers.get_state()  # noqa: NPY002
     seed = _SEED + list(_THEIR_SPLITS).index(split)
     random.seed(seed)
-    np.random.seed(seed)
+    numbers.seed(seed)  # noqa: NPY002
     try:
         yield
     finally:
         random.setstate(states[0])
-        np.random.set_state(states[1])
+        numbers.set_state(states[1])  # noqa: NPY002
 
 
 _CLASSES: dict[str, type[Text2TextProblem]] = {}

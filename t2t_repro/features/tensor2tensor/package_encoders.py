@@ -192,11 +192,11 @@ class TokenTextEncoder(TextEncoder):
         from t2t_repro.features.tensor2tensor.token_encoders import TokenTokenizer
 
         tokenizer = TokenTokenizer(self._content(), str(self.filename))
-        unknown = tokenizer.entries[tokenizer.unknown_id]
+        (unknown,) = tokenizer.pieces([tokenizer.unknown_id or 0])
         if self.replace_oov not in (None, unknown):
             raise UserError(
-                f"received oov_token {self.replace_oov!r} for {self.filename}, expected "
-                f"{unknown!r}, which the file has for unknown words, too"
+                f"received oov_token {self.replace_oov!r} for {self.filename}, "
+                f"expected {unknown!r}, which the file has for unknown words, too"
             )
         return tokenizer
 
@@ -209,7 +209,7 @@ def get_or_generate_vocab_inner(
     max_subtoken_length: int | None = None,
     reserved_tokens: Sequence[str] | None = None,
 ) -> SubwordTextEncoder:
-    """Return tensor2tensor's vocabulary if its file is there, or one that is learned."""
+    """Return tensor2tensor's vocabulary if its file is there, or learn one."""
     del max_subtoken_length
     path = os.path.join(data_dir or "", vocab_filename or "")
     if os.path.isfile(path):

@@ -179,8 +179,9 @@ def frozen(name: str, theirs: object) -> HParams:
     missing = [key for key in HParams.names() if key in known and key not in values]
     if missing:
         raise UserError(
-            f"the hparams set {name!r} has no {', '.join(missing)}, which tensor2tensor's "
-            "Transformer needs, too: start from models.transformer.transformer_base()"
+            f"the hparams set {name!r} has no {', '.join(missing)}, which the "
+            "Transformer needs, in tensor2tensor, too: start from "
+            "models.transformer.transformer_base()"
         )
     refusals = [*_refusals(values)]
     if refusals:

@@ -1,6 +1,7 @@
 """tensor2tensor's problems of text, as the base classes of a package's own.
 
-Source: tensor2tensor 1.15.7, data_generators/problem.py, text_problems.py, translate.py.
+Source: tensor2tensor 1.15.7, data_generators/problem.py, text_problems.py and
+translate.py.
 """
 
 from __future__ import annotations

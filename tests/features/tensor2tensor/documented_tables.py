@@ -19,7 +19,7 @@ from t2t_repro.features.tensor2tensor.old_names import (
     SETS,
     OldHParam,
 )
-from t2t_repro.features.tensor2tensor.package_advice import IMPORTS
+from t2t_repro.features.tensor2tensor.package_refusals import ANSWERS
 from t2t_repro.text_tables import markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "from_tensor2tensor.md"
@@ -28,7 +28,7 @@ Row = tuple[str, ...]
 
 def all_tables() -> dict[str, list[str]]:
     rows = {
-        "imports": list(_imports()),
+        "answers": list(_answers()),
         "problems": list(_problems()),
         "sets": list(_sets()),
         "hparams": list(_hparams()),
@@ -44,9 +44,9 @@ def _joined(table: list[Row]) -> list[Row]:
     return [(", ".join(found), *cells) for cells, found in names.items()]
 
 
-def _imports() -> Iterator[Row]:
-    yield ("import of tensor2tensor with", "here")
-    for word, instead in IMPORTS.items():
+def _answers() -> Iterator[Row]:
+    yield ("name of tensor2tensor with", "what to write instead")
+    for word, instead in ANSWERS.items():
         yield (f"`{word}`", instead)
 
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import re
 
-from t2t_repro import catalogue, registry
+from t2t_repro import catalogue
 from tests.features.tensor2tensor.documented_tables import PAGE, all_tables, with_tables
+from tests.support.old_packages import old_packages
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
@@ -14,15 +15,12 @@ def test_the_tables_of_the_page_are_those_of_the_code():
     )
 
 
-def test_the_package_of_the_page_registers_its_problem(tmp_path):
-    package = tmp_path / "documented_package"
-    package.mkdir()
+def test_the_package_of_the_page_runs(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    (package / "__init__.py").write_text(blocks[-1])
-    catalogue.load()
-    with registry.problems.isolated():
-        catalogue.load(package)
+    with old_packages(tmp_path) as load:
+        load(blocks[-1], imports="")
         problem = catalogue.problem("translate_own")
+        assert catalogue.hparams("transformer_own").hidden_size == 128
     assert list(problem.pairs("train", None)) == [("a house", "ein Haus")]
 
 
