@@ -41,8 +41,10 @@ BranchNormalization = Literal["simplex", "softmax"]
 BranchResidual = Literal["around", "inside", "per_branch", "shared"]
 BranchGain = Literal["none", "unit", "initial"]
 BranchWeightsInit = Literal["random", "near_uniform", "uniform"]
-SinusoidForm = Literal["interleaved", "concatenated"]
-PositionKind = Literal["interleaved", "concatenated", "learned", "none"]
+Activation = Literal["relu", "swish", "gelu"]
+DecoderStart = Literal["zeros", "pad"]
+SinusoidForm = Literal["interleaved", "concatenated", "halves"]
+PositionKind = Literal["interleaved", "concatenated", "halves", "learned", "none"]
 ColumnOrder = Literal["reversed", "rolled"]
 
 
@@ -96,6 +98,7 @@ WIRINGS = {"none": Wiring("dan", "post"), "n": Wiring("da", "pre")}
 POSITIONS: dict[str, PositionKind] = {
     "timing": "interleaved",
     "timing_concat": "concatenated",
+    "timing_halves": "halves",
     "emb": "learned",
     "none": "none",
 }

@@ -24,6 +24,7 @@ tensor2tensor: `common_attention.py: dot_product_attention, multihead_attention`
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, Self
@@ -211,17 +212,20 @@ def keep_weights(layer: keras.layers.Layer, weights: Callable[[], KerasTensor]) 
         captured[layer] = weights()
 
 
-def projection(name: str, channels: int, dtype: object) -> keras.layers.Dense:
-    """Make W^Q, W^K, W^V or W^O: no bias, initially Glorot uniform.
+def projection(
+    name: str, channels: int, dtype: object, *, bias: bool = False
+) -> keras.layers.Dense:
+    """Make W^Q, W^K, W^V or W^O, initially Glorot uniform.
 
     Args:
         name: Name of the layer.
         channels: Width of the output; 0 if `build_dense` will say it.
         dtype: Dtype or dtype policy.
+        bias: Whether the layer also adds a vector, initially zero.
     """
     return keras.layers.Dense(
         max(channels, 1),
-        use_bias=False,
+        use_bias=bias,
         kernel_initializer="glorot_uniform",
         name=name,
         dtype=dtype,
@@ -248,10 +252,10 @@ class MultiHeadAttention(Sublayer):
 
     MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O with
     head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V). One matrix holds the projections of
-    all heads. No projection has a bias, as in the paper's equations. The paper does not
-    say how the matrices are initialized; here each is Glorot uniform. Differs from
-    tensor2tensor before 2017-11, where queries, keys and values were one matrix and
-    therefore had a smaller limit.
+    all heads. By default, no projection has a bias, as in the paper's equations. The
+    paper does not say how the matrices are initialized; here each is Glorot uniform.
+    Differs from tensor2tensor before 2017-11, where queries, keys and values were one
+    matrix and therefore had a smaller limit.
 
     A subclass can override `logits`, `project_query`, `project_memory`, `weights_of`,
     `merge` or `visible_history`. Then `call`, on whole sequences, and `attend`, on
@@ -267,6 +271,7 @@ class MultiHeadAttention(Sublayer):
             equation (1); "dot_product", the same without 1 / sqrt(d_k); or "additive",
             Bahdanau et al.'s v^T tanh(q + k) with a vector v per head, which section
             3.2.1 compares with the other two.
+        attention_bias: Whether the four projections have biases, as in Marian.
         causal: Whether a position cannot see later positions.
         attention_neighbourhood: Number of positions that each position sees in
             self-attention (r of section 4), odd, with the position itself in the
@@ -311,6 +316,7 @@ class MultiHeadAttention(Sublayer):
         attention_key_channels: int = 0,
         attention_value_channels: int = 0,
         attention_compatibility: Compatibility = "scaled_dot_product",
+        attention_bias: bool = False,
         causal: bool = False,
         attention_neighbourhood: int = 0,
         attention_dropout: float = 0.0,
@@ -329,16 +335,18 @@ class MultiHeadAttention(Sublayer):
         self.attention_key_channels = attention_key_channels
         self.attention_value_channels = attention_value_channels
         self.attention_compatibility = attention_compatibility
+        self.attention_bias = attention_bias
         self.causal = causal
         self.attention_neighbourhood = attention_neighbourhood
         self.attention_dropout = attention_dropout
         self._check_channels(self.hidden_size or 0)
         policy = self.dtype_policy
         key, value = self.attention_key_channels, self.attention_value_channels
-        self.query_projection = projection("query", key, policy)
-        self.key_projection = projection("key", key, policy)
-        self.value_projection = projection("value", value, policy)
-        self.output_projection = projection("output", self.hidden_size or 0, policy)
+        make = functools.partial(projection, dtype=policy, bias=attention_bias)
+        self.query_projection = make("query", key)
+        self.key_projection = make("key", key)
+        self.value_projection = make("value", value)
+        self.output_projection = make("output", self.hidden_size or 0)
         self.weights_dropout = Dropout(
             attention_dropout, name="weights_dropout", dtype=policy
         )

@@ -124,8 +124,8 @@ class Branches(Sublayer):
         **kwargs: Arguments of the other base class.
 
     Raises:
-        ValueError: If an option is unknown, or `branch_top_k` is not from 0 to
-            `num_heads`.
+        ValueError: If an option is unknown, `branch_top_k` is not from 0 to
+            `num_heads`, or there are biases of attention.
     """
 
     num_heads: int
@@ -140,6 +140,10 @@ class Branches(Sublayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if getattr(self, "attention_bias", False):
+            raise ValueError(
+                "Attention with branches has no biases. Received: attention_bias=True"
+            )
         check_choice("branch_normalization", branch_normalization, BranchNormalization)
         check_choice("branch_gain", branch_gain, BranchGain)
         check_choice("branch_weights_init", branch_weights_init, BranchWeightsInit)

@@ -24,6 +24,7 @@ class TokenEmbedding(keras.layers.Layer):
     Args:
         vocab_size: Number of rows (V).
         hidden_size: Width (d_model). Rows are initially N(0, 1 / d_model).
+        logit_bias: Whether a trained vector is added to the logits, initially zero.
         **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -41,10 +42,18 @@ class TokenEmbedding(keras.layers.Layer):
     ```
     """
 
-    def __init__(self, *, vocab_size: int, hidden_size: int, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        hidden_size: int,
+        logit_bias: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
+        self.logit_bias = logit_bias
 
     def build(self, input_shape: object = None) -> None:
         self.table = self.add_weight(
@@ -52,14 +61,27 @@ class TokenEmbedding(keras.layers.Layer):
             shape=(self.vocab_size, self.hidden_size),
             initializer=keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5),
         )
+        if self.logit_bias:
+            self.bias = self.add_weight(
+                name="bias", shape=(self.vocab_size,), initializer="zeros"
+            )
 
     def call(self, ids: KerasTensor) -> KerasTensor:
         table = ops.convert_to_tensor(self.table, dtype=self.compute_dtype)
         real = ops.cast(ops.not_equal(ids, PAD_ID), self.compute_dtype)
         return ops.take(table, ids, axis=0) * (real * self.hidden_size**0.5)[..., None]
 
+    def padding_row(self) -> KerasTensor:
+        """Return the multiplied row of padding, which `call` never does.
+
+        Returns:
+            In the compute dtype, `[hidden_size]`.
+        """
+        row = ops.convert_to_tensor(self.table)[PAD_ID]
+        return ops.cast(row, self.compute_dtype) * self.hidden_size**0.5
+
     def logits(self, hidden: KerasTensor) -> KerasTensor:
-        """Project onto the vocabulary with the same matrix, without bias.
+        """Project onto the vocabulary with the same matrix.
 
         Args:
             hidden: Decoder output, `[batch, length, hidden_size]`.
@@ -73,10 +95,13 @@ class TokenEmbedding(keras.layers.Layer):
         # products on TensorFlow, which is slow for the few rows of a decoding step.
         rows = ops.reshape(hidden, (-1, self.hidden_size))
         logits = ops.cast(ops.einsum("TD,VD->TV", rows, table), "float32")
+        if self.logit_bias:
+            logits = logits + ops.convert_to_tensor(self.bias, dtype="float32")
         return ops.reshape(logits, (*ops.shape(hidden)[:2], self.vocab_size))
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {
             "vocab_size": self.vocab_size,
             "hidden_size": self.hidden_size,
+            "logit_bias": self.logit_bias,
         }

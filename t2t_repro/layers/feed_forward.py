@@ -10,17 +10,22 @@ from typing import Any
 import keras
 from keras import KerasTensor
 
+from t2t_repro.constants import Activation, check_choice
 from t2t_repro.layers.options import Sublayer, build_dense
 from t2t_repro.layers.residual import Dropout
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class FeedForward(Sublayer):
-    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, the same at every position.
+    """FFN(x) = f(x W_1 + b_1) W_2 + b_2, the same at every position.
+
+    The paper's f is max(0, x), the ReLU.
 
     Args:
         filter_size: Width between the two matrices (d_ff).
-        relu_dropout: Dropout after the ReLU (not in the paper's base).
+        ffn_activation: The function f, "relu", "swish" (x sigmoid(x)) or "gelu"
+            (x Phi(x), not its approximation).
+        relu_dropout: Dropout after it (not in the paper's base).
         **kwargs: `hidden_size`, by default that of the input, and arguments of
             `keras.layers.Layer`.
 
@@ -31,6 +36,9 @@ class FeedForward(Sublayer):
     Returns:
         `[batch, length, hidden_size]`.
 
+    Raises:
+        ValueError: If `ffn_activation` is unknown.
+
     Example:
     ```python
     network = FeedForward(filter_size=2048, relu_dropout=0.1)
@@ -39,15 +47,22 @@ class FeedForward(Sublayer):
     """
 
     def __init__(
-        self, *, filter_size: int, relu_dropout: float = 0.0, **kwargs: Any
+        self,
+        *,
+        filter_size: int,
+        ffn_activation: Activation = "relu",
+        relu_dropout: float = 0.0,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        check_choice("ffn_activation", ffn_activation, Activation)
         self.filter_size = filter_size
+        self.ffn_activation = ffn_activation
         self.relu_dropout = relu_dropout
         policy = self.dtype_policy
         self.filter = keras.layers.Dense(
             filter_size,
-            activation="relu",
+            activation=ffn_activation,
             kernel_initializer="glorot_uniform",
             name="filter",
             dtype=policy,

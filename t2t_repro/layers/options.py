@@ -11,6 +11,7 @@ from typing import Any, Self
 import keras
 
 from t2t_repro.constants import (
+    Activation,
     Branched,
     BranchedInDecoder,
     BranchGain,
@@ -60,7 +61,11 @@ class LayerStructure:
             registers.
         attention_neighbourhood: Number of positions that each position sees in
             restricted self-attention (r), odd; 0 means all.
+        attention_bias: Whether the projections of attention have biases; not of
+            branched attention.
         ffn_layer: "dense_relu_dense" (the paper) or "parameter_attention".
+        ffn_activation: Function between the two matrices of the feed-forward network:
+            "relu" (the paper), "swish" or "gelu". Branches have "relu".
         branched_attention: "none", or the form of the feed-forward network inside
             branched attention, "split" or "shared"; see `BranchedAttention`.
         branched_in_decoder: Attention of a decoder layer that is branched, "memory" or
@@ -84,7 +89,9 @@ class LayerStructure:
     layer_prepostprocess_dropout: float = 0.0
     self_attention_type: str = "dot_product"
     attention_neighbourhood: int = 0
+    attention_bias: bool = False
     ffn_layer: FeedForwardKind = "dense_relu_dense"
+    ffn_activation: Activation = "relu"
     branched_attention: Branched = "none"
     branched_in_decoder: BranchedInDecoder = "memory"
     branch_residual: BranchResidual = "around"
@@ -94,6 +101,7 @@ class LayerStructure:
         for name, choice in (
             ("norm", Norm),
             ("ffn_layer", FeedForwardKind),
+            ("ffn_activation", Activation),
             ("branched_attention", Branched),
             ("branched_in_decoder", BranchedInDecoder),
             ("branch_residual", BranchResidual),
@@ -113,6 +121,15 @@ class LayerStructure:
                 "`self_attention_type` must be 'dot_product'. Received: "
                 f"branched_attention={self.branched_attention!r}, "
                 f"self_attention_type={self.self_attention_type!r}"
+            )
+        if self.branched_attention != "none" and (
+            self.attention_bias or self.ffn_activation != "relu"
+        ):
+            raise ValueError(
+                "`branched_attention` has no biases of attention and needs ReLU. "
+                f"Received: branched_attention={self.branched_attention!r}, "
+                f"attention_bias={self.attention_bias}, "
+                f"ffn_activation={self.ffn_activation!r}"
             )
         problem = branch_contradiction(
             self.branched_attention, self.branch_residual, self.branch_gain

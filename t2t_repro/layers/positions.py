@@ -26,19 +26,21 @@ def sinusoidal_positions(
         PE(pos, 2i+1) = cos(pos / 10000^(2i/d))
 
     tensor2tensor's form puts all sines before all cosines. It divides by d/2 - 1
-    instead of d/2, so that the longest wavelength is exactly 10000 * 2 pi.
+    instead of d/2, so that the longest wavelength is exactly 10000 * 2 pi. Marian's
+    form has the paper's frequencies in tensor2tensor's order.
 
     Args:
         positions: Positions counted from 0, any dtype, `[...]`.
         hidden_size: Width of the encoding (d_model).
-        form: "interleaved" (the paper) or "concatenated" (tensor2tensor).
+        form: "interleaved" (the paper), "concatenated" (tensor2tensor) or "halves"
+            (Marian).
 
     Returns:
         Encodings, float32 `[..., hidden_size]`. If the width is odd, the last column
         is zero.
     """
     half = hidden_size // 2
-    steps = half if form == "interleaved" else max(half - 1, 1)
+    steps = max(half - 1, 1) if form == "concatenated" else half
     exponents = ops.arange(half, dtype="float32") / steps
     frequencies = ops.exp(-math.log(MAX_WAVELENGTH) * exponents)
     # [..., half]
@@ -61,8 +63,8 @@ class Positions(keras.layers.Layer):
 
     Args:
         hidden_size: Width of the encoding.
-        kind: "interleaved" or "concatenated" sinusoids, "learned" (row (E) of
-            the paper's Table 3; tensor2tensor `pos="emb"`), or "none".
+        kind: A form of `sinusoidal_positions`, "learned" (row (E) of the paper's
+            Table 3; tensor2tensor `pos="emb"`), or "none".
         max_length: Number of learned positions. Encodings of later positions are zero,
             as in tensor2tensor.
         **kwargs: Arguments of `keras.layers.Layer`.

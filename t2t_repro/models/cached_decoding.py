@@ -7,6 +7,7 @@ from typing import NotRequired, TypedDict
 
 from keras import KerasTensor, ops
 
+from t2t_repro.constants import DecoderStart
 from t2t_repro.layers.attention import padding_mask
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder_decoder import Decoder, LayerCache
@@ -41,6 +42,7 @@ class CachedDecoding:
     target_positions: Positions
     target_counted: list[CountedPositions]
     softmax: TokenEmbedding
+    decoder_start: DecoderStart
 
     def initial_cache(self, inputs: KerasTensor) -> DecodingCache:
         """Encode the source and project it for every decoder layer.
@@ -82,6 +84,21 @@ class CachedDecoding:
             grown["changes"] = ops.concatenate([cache["changes"], more], axis=2)
         return grown
 
+    def with_start(self, x: KerasTensor, positions: KerasTensor) -> KerasTensor:
+        """Add the embedding of padding to position 0 if targets begin with it.
+
+        Args:
+            x: `[batch, length, hidden_size]`, with zeros in place of the embedding.
+            positions: Positions counted from 0, int32 `[length]` or `[batch, length]`.
+
+        Returns:
+            Of the shape of `x`.
+        """
+        if self.decoder_start == "zeros":
+            return x
+        is_first = ops.cast(ops.equal(positions, 0), x.dtype)
+        return x + is_first[..., None] * self.target_embedding.padding_row()
+
     def decode_step(
         self,
         ids: KerasTensor,
@@ -109,6 +126,7 @@ class CachedDecoding:
         first_slot = position * ids.shape[1]
         positions = ops.reshape(position, (1,))
         x = self.target_embedding(ids) + self.target_positions(positions)
+        x = self.with_start(x, positions)
         if self.target_counted:
             changes = self._add_changes(ids, first_slot, cache["changes"], append)
             cache = {**cache, "changes": changes}

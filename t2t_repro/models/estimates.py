@@ -51,7 +51,7 @@ def embedding_count(
         if hparams.shared_embedding_and_softmax_weights
         else source_vocab_size + 2 * target_vocab_size
     )
-    return rows * hparams.hidden_size
+    return rows * hparams.hidden_size + target_vocab_size * hparams.logit_bias
 
 
 def wall_time_flops(hours: float, devices: int, flops_per_second: float) -> float:
@@ -125,7 +125,10 @@ def _stack_matrices(h: HParams) -> tuple[int, int]:
 
 
 def _vectors(h: HParams) -> int:
-    """Count the values of biases and other vectors, without normalizations."""
+    """Count the values of biases and other vectors of the layers.
+
+    Normalizations and the softmax are not among them.
+    """
     layers = h.num_encoder_layers + h.num_decoder_layers
     attentions = h.num_encoder_layers + 2 * h.num_decoder_layers
     values = 0
@@ -135,7 +138,10 @@ def _vectors(h: HParams) -> int:
         values += layers * 2 * h.num_heads  # kappa and alpha
     if h.attention_compatibility == "additive":
         values += attentions * h.attention_key_channels
-    return values
+    if h.attention_bias:
+        channels = 2 * h.attention_key_channels + h.attention_value_channels
+        values += attentions * (channels + h.hidden_size)
+    return values + h.hidden_size * h.encoder_input_bias
 
 
 def _normalizations(h: HParams) -> int:

@@ -37,6 +37,7 @@ def token_matrices(
     target_vocab_size: int,
     hidden_size: int,
     tied: bool,
+    logit_bias: bool,
     dtype: object,
 ) -> TokenMatrices:
     """Make the layers that hold the matrices.
@@ -46,6 +47,7 @@ def token_matrices(
         target_vocab_size: Number of rows of the target embedding and of the softmax.
         hidden_size: Width of a row (d_model).
         tied: Whether all three are one layer, which needs equal vocabularies.
+        logit_bias: Whether the logits have a bias.
         dtype: Dtype or dtype policy.
 
     Raises:
@@ -58,18 +60,22 @@ def token_matrices(
             f"target_vocab_size={target_vocab_size}"
         )
 
-    def matrix(name: str, vocab_size: int) -> TokenEmbedding:
+    def matrix(name: str, vocab_size: int, bias: bool = False) -> TokenEmbedding:
         return TokenEmbedding(
-            vocab_size=vocab_size, hidden_size=hidden_size, name=name, dtype=dtype
+            vocab_size=vocab_size,
+            hidden_size=hidden_size,
+            logit_bias=bias,
+            name=name,
+            dtype=dtype,
         )
 
     if tied:
-        shared = matrix("shared_embedding", target_vocab_size)
+        shared = matrix("shared_embedding", target_vocab_size, logit_bias)
         return TokenMatrices(shared, shared, shared)
     return TokenMatrices(
         matrix("source_embedding", source_vocab_size),
         matrix("target_embedding", target_vocab_size),
-        matrix("softmax", target_vocab_size),
+        matrix("softmax", target_vocab_size, logit_bias),
     )
 
 

@@ -21,7 +21,9 @@ from t2t_repro.constants import (
     TARGETS_POSITION,
     TARGETS_SEGMENTATION,
     WIRINGS,
+    DecoderStart,
     PositionKind,
+    check_choice,
 )
 from t2t_repro.layers.attention import padding_mask, segment_mask
 from t2t_repro.layers.encoder_decoder import Decoder, Encoder
@@ -84,6 +86,11 @@ class Transformer(CachedDecoding, keras.Model):
         tie_embeddings: Whether source embedding, target embedding and softmax share one
             matrix (paper section 3.4), which needs equal vocabularies. Otherwise there
             are three matrices.
+        logit_bias: Whether a trained vector is added to the logits, as in Marian.
+        encoder_input_bias: Whether a trained vector is added to every position of the
+            encoder's input, such as tensor2tensor's row of the target space.
+        decoder_start: What the first target position sees: "zeros", the zero vector
+            (tensor2tensor), or "pad", the embedding of padding (Marian).
         symbol_dropout: Probability with which the embedding of a source or target token
             is the zero vector in training (tensor2tensor `symbol_dropout`). Differs
             from tensor2tensor: dropped source tokens are not masked as padding is.
@@ -108,7 +115,8 @@ class Transformer(CachedDecoding, keras.Model):
         predicts target t from the earlier targets.
 
     Raises:
-        ValueError: If embeddings are tied and the vocabularies differ.
+        ValueError: If embeddings are tied and the vocabularies differ, or
+            `decoder_start` is unknown.
     """
 
     def __init__(
@@ -122,12 +130,16 @@ class Transformer(CachedDecoding, keras.Model):
         positions: PositionKind = "interleaved",
         max_positions: int = 0,
         tie_embeddings: bool = True,
+        logit_bias: bool = False,
+        encoder_input_bias: bool = False,
+        decoder_start: DecoderStart = "zeros",
         symbol_dropout: float = 0.0,
         counters: TokenCounters | None = None,
         **kwargs: Any,
     ) -> None:
         options, others = split_options({"hidden_size": hidden_size, **kwargs})
         super().__init__(**others)
+        check_choice("decoder_start", decoder_start, DecoderStart)
         self.options = options
         self.hidden_size = hidden_size
         self.source_vocab_size = source_vocab_size
@@ -135,6 +147,9 @@ class Transformer(CachedDecoding, keras.Model):
         self.positions = positions
         self.max_positions = max_positions
         self.tie_embeddings = tie_embeddings
+        self.logit_bias = logit_bias
+        self.encoder_input_bias = encoder_input_bias
+        self.decoder_start: DecoderStart = decoder_start
         self.symbol_dropout = symbol_dropout
         self.counters = counters or TokenCounters()
         self._make_embeddings()
@@ -187,6 +202,9 @@ class Transformer(CachedDecoding, keras.Model):
             positions=POSITIONS[h.pos],
             max_positions=h.max_length,
             tie_embeddings=h.shared_embedding_and_softmax_weights,
+            logit_bias=h.logit_bias,
+            encoder_input_bias=h.encoder_input_bias,
+            decoder_start=h.decoder_start,
             symbol_dropout=h.symbol_dropout,
             counters=counters if counting else None,
             dtype=DTYPE_POLICIES[h.activation_dtype],
@@ -200,6 +218,7 @@ class Transformer(CachedDecoding, keras.Model):
             target_vocab_size=self.target_vocab_size,
             hidden_size=self.hidden_size,
             tied=self.tie_embeddings,
+            logit_bias=self.logit_bias,
             dtype=policy,
         )
         side_layers = functools.partial(
@@ -232,6 +251,12 @@ class Transformer(CachedDecoding, keras.Model):
         ):
             if not layer.built:
                 layer.build()
+        if self.encoder_input_bias:
+            self.source_bias = self.add_weight(
+                name="encoder_input_bias",
+                shape=(self.hidden_size,),
+                initializer="zeros",
+            )
 
     def call(
         self, features: dict[str, KerasTensor], training: bool | None = None
@@ -265,6 +290,8 @@ class Transformer(CachedDecoding, keras.Model):
             `[batch, source_length, hidden_size]`. Rows of padding have no meaning.
         """
         x = self.source_embedding(self.source_symbols(inputs, training=training))
+        if self.encoder_input_bias:
+            x = x + ops.convert_to_tensor(self.source_bias, dtype=self.compute_dtype)
         for counted in self.source_counted:
             # Counted from 0: the index of the token's word.
             number = counted.count(inputs, packed and packed.position) - 1
@@ -299,7 +326,7 @@ class Transformer(CachedDecoding, keras.Model):
             Logits, float32 `[batch, target_length, target_vocab_size]`.
         """
         positions, self_mask = ops.arange(ops.shape(targets)[1]), None
-        # The first position sees padding, whose embedding is the zero vector, as in
+        # The first position sees padding, by default as the zero vector, as in
         # tensor2tensor (`shift_right_3d`); the paper does not say.
         shifted = ops.pad(targets[:, :-1], [[0, 0], [1, 0]], constant_values=PAD_ID)
         if packed is not None:
@@ -308,6 +335,7 @@ class Transformer(CachedDecoding, keras.Model):
             shifted = ops.where(ops.equal(positions, 0), PAD_ID, shifted)
         kept = self.target_symbols(shifted, training=training)
         x = self.target_embedding(kept) + self.target_positions(positions)
+        x = self.with_start(x, positions)
         for counted in self.target_counted:
             # The number before the target: the index of the next word.
             x = x + counted(counted.count(shifted, packed and packed.position))
@@ -325,6 +353,9 @@ class Transformer(CachedDecoding, keras.Model):
             "positions": self.positions,
             "max_positions": self.max_positions,
             "tie_embeddings": self.tie_embeddings,
+            "logit_bias": self.logit_bias,
+            "encoder_input_bias": self.encoder_input_bias,
+            "decoder_start": self.decoder_start,
             "symbol_dropout": self.symbol_dropout,
             "counters": self.counters,
         }

@@ -134,6 +134,13 @@ def _branched_contradictions(h: HParams) -> Iterator[str]:
             f"branched_attention={h.branched_attention}, "
             f"self_attention_type={h.self_attention_type}."
         )
+    if h.attention_bias or h.ffn_activation != "relu":
+        yield (
+            "branched_attention has no biases of attention and needs ReLU: received "
+            f"branched_attention={h.branched_attention}, "
+            f"attention_bias={h.attention_bias}, ffn_activation={h.ffn_activation}, "
+            "expected attention_bias=False, ffn_activation=relu."
+        )
     if h.branched_attention == "split" and h.filter_size % h.num_heads:
         yield (
             "num_heads must divide filter_size if branches split it: received "
@@ -167,7 +174,8 @@ def ineffective(h: HParams) -> Iterator[tuple[str, str]]:
         yield "learning_rate_decay_steps", schedule + "linear_decay."
     has_network = h.ffn_layer == "dense_relu_dense"
     if not has_network:
-        yield "relu_dropout", f"ffn_layer={h.ffn_layer}."
+        for name in ("ffn_activation", "relu_dropout"):
+            yield name, f"ffn_layer={h.ffn_layer}."
     if not any(
         (
             h.layer_prepostprocess_dropout,

@@ -18,6 +18,7 @@ from t2t_repro.constants import (
     LEARNING_RATE_FACTORS,
     POSITIONS,
     WIRINGS,
+    Activation,
     Branched,
     BranchedInDecoder,
     BranchGain,
@@ -25,6 +26,7 @@ from t2t_repro.constants import (
     BranchResidual,
     BranchWeightsInit,
     Compatibility,
+    DecoderStart,
     FeedForwardKind,
 )
 from t2t_repro.errors import UserError
@@ -98,6 +100,9 @@ class HParams(TypedSettings):
     attention_compatibility: Compatibility = setting(
         "function of queries and keys; section 3.2.1 of the paper compares the three"
     )
+    attention_bias: bool = setting(
+        "biases of the query, key, value and output projections, as in Marian", False
+    )
     self_attention_type: str = setting(
         "self-attention of both stacks: dot_product = all positions, restricted = a "
         "neighbourhood, computed in blocks, restricted_masked = the same under a mask, "
@@ -111,6 +116,9 @@ class HParams(TypedSettings):
     )
     ffn_layer: FeedForwardKind = setting(
         "the position-wise sublayer; parameter_attention has filter_size rows"
+    )
+    ffn_activation: Activation = setting(
+        "function between the matrices of the feed-forward layer", "relu"
     )
     parameter_attention_heads: int = setting(
         "heads of attention over parameters (h_p); 0 = num_heads",
@@ -171,7 +179,8 @@ class HParams(TypedSettings):
     )
     pos: str = setting(
         "positions: timing = the paper's interleaved sinusoids (not tensor2tensor's "
-        "timing, which is timing_concat here), emb = a learned table, or none",
+        "timing, which is timing_concat here), timing_halves = Marian's, emb = a "
+        "learned table, or none",
         choices=tuple(POSITIONS),
     )
     layer_preprocess_sequence: str = setting(
@@ -190,7 +199,7 @@ class HParams(TypedSettings):
     )
     attention_dropout: float = setting("dropout of attention weights", **_PROBABILITY)
     relu_dropout: float = setting(
-        "dropout after the ReLU of the feed-forward layer", **_PROBABILITY
+        "dropout after the activation of the feed-forward layer", **_PROBABILITY
     )
     symbol_dropout: float = setting(
         "dropout of whole source and target symbols: their embedding is zero",
@@ -225,6 +234,19 @@ class HParams(TypedSettings):
     )
     shared_embedding_and_softmax_weights: bool = setting(
         "one matrix for both embeddings and the projection before the softmax"
+    )
+    logit_bias: bool = setting(
+        "bias of the logits, as Marian's final_logits_bias", False
+    )
+    encoder_input_bias: bool = setting(
+        "one vector added to every position of the encoder's input, as tensor2tensor's "
+        "row of the target space",
+        False,
+    )
+    decoder_start: DecoderStart = setting(
+        "what the first target position sees: the zero vector, or the embedding of "
+        "padding, as in Marian",
+        "zeros",
     )
     activation_dtype: str = setting(
         "dtype in which layers compute; variables stay float32",

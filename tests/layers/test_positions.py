@@ -10,7 +10,7 @@ from t2t_repro.layers import Positions, sinusoidal_positions
 from tests.support.numpy_transformer import sinusoid
 
 
-@pytest.mark.parametrize("form", ["interleaved", "concatenated"])
+@pytest.mark.parametrize("form", ["interleaved", "concatenated", "halves"])
 @pytest.mark.parametrize("width", [4, 6, 512])
 def test_sinusoids_equal_the_numpy_reference(form, width):
     positions = np.array([0, 1, 17, 255])

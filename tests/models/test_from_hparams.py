@@ -39,11 +39,17 @@ SIZES = {
 # Not options of the layers.
 OTHERS = {"num_hidden_layers", "num_encoder_layers", "num_decoder_layers", "max_length"}
 OPTIONS = {name: value for name, value in SIZES.items() if name not in OTHERS}
+OWN_SIZES = {
+    "parameter_attention_heads": 4,
+    "parameter_attention_key_channels": 20,
+    "parameter_attention_value_channels": 20,
+}
 # hparams of a set -> options of other names or values; the others are equal
 KINDS = {
     "attention over parameters, restricted, pre-norm": (
         {
             "attention_compatibility": "additive",
+            "attention_bias": True,
             "self_attention_type": "restricted",
             "attention_neighbourhood": 7,
             "ffn_layer": "parameter_attention",
@@ -53,6 +59,11 @@ KINDS = {
         },
         {"layer_preprocess_sequence": "n", "layer_postprocess_sequence": "da"},
         {"norm": "pre"},
+    ),
+    "another function in the network": (
+        {"ffn_activation": "gelu"},
+        {"parameter_attention_heads": 0},  # 0 means another setting.
+        OWN_SIZES,
     ),
     "branches, all of them unlike the defaults": (
         {
@@ -64,19 +75,16 @@ KINDS = {
             "branch_gain": "unit",
             "branch_weights_init": "near_uniform",
         },
-        {"parameter_attention_heads": 0},  # 0 means another setting.
-        {
-            "parameter_attention_heads": 4,
-            "parameter_attention_key_channels": 20,
-            "parameter_attention_value_channels": 20,
-        },
+        {"parameter_attention_heads": 0},
+        OWN_SIZES,
     ),
 }
 
 
 # Hparams of the whole model and of the training run, which no layer takes.
 OF_NO_LAYER = {
-    *("activation_dtype", "depth_positions", "layer_postprocess_sequence"),
+    *("activation_dtype", "decoder_start", "depth_positions"),
+    *("encoder_input_bias", "layer_postprocess_sequence", "logit_bias"),
     *("layer_preprocess_sequence", "max_length", "num_decoder_layers"),
     *("num_encoder_layers", "num_hidden_layers", "pos", "symbol_dropout"),
     *("shared_embedding_and_softmax_weights", "word_positions"),
@@ -165,6 +173,9 @@ def facts(built: Transformer) -> dict[str, object]:
         "matrices": len(
             {built.source_embedding, built.target_embedding, built.softmax}
         ),
+        "logit bias": built.softmax.logit_bias,
+        "input bias": built.encoder_input_bias,
+        "start": built.decoder_start,
         "policies": {part.dtype_policy.name for part in built._flatten_layers()},
         "norm": decoder_layer.memory_attention_residual.norm,
         "final epsilons": [None if norm is None else norm.epsilon for norm in norms],
@@ -188,6 +199,9 @@ FACTS = {
     "positions": {"interleaved"},
     "counted": ([], []),
     "matrices": 1,
+    "logit bias": False,
+    "input bias": False,
+    "start": "zeros",
     "policies": {"float32"},
     "norm": "post",
     "final epsilons": [None, None],
@@ -205,7 +219,11 @@ FACTS = {
         ({"symbol_dropout": 0.4}, {"symbols": {0.4}}),
         ({"shared_embedding_and_softmax_weights": False}, {"matrices": 3}),
         ({"pos": "timing_concat"}, {"positions": {"concatenated"}}),
+        ({"pos": "timing_halves"}, {"positions": {"halves"}}),
         ({"pos": "emb"}, {"positions": {"learned"}}),
+        ({"logit_bias": True}, {"logit bias": True}),
+        ({"encoder_input_bias": True}, {"input bias": True}),
+        ({"decoder_start": "pad"}, {"start": "pad"}),
         ({"pos": "none"}, {"positions": {"none"}}),
         ({"activation_dtype": "bfloat16"}, {"policies": {"mixed_bfloat16"}}),
         ({"activation_dtype": "float16"}, {"policies": {"mixed_float16"}}),

@@ -41,6 +41,24 @@ KINDS = {
         "attention_key_channels": 6,
         "attention_value_channels": 10,
     },
+    "Marian's": {
+        "attention_bias": True,
+        "ffn_activation": "swish",
+        "logit_bias": True,
+        "decoder_start": "pad",
+        "positions": "halves",
+        "norm_epsilon": 1e-5,
+    },
+    "every bias, two vocabularies": {
+        "attention_bias": True,
+        "attention_key_channels": 6,
+        "attention_value_channels": 10,
+        "encoder_input_bias": True,
+        "ffn_activation": "gelu",
+        "logit_bias": True,
+        "tie_embeddings": False,
+        "norm": "pre",
+    },
     "another epsilon": {"norm_epsilon": 0.1},
     "many heads": {"num_heads": 8},
     "words": {
@@ -66,6 +84,8 @@ def reference_of(model: Transformer, options: dict) -> NumpyTransformer:
         positions=options.get("positions", "interleaved"),
         epsilon=options.get("norm_epsilon", 1e-6),
         counters=options.get("counters", ((), ())),
+        activation=options.get("ffn_activation", "relu"),
+        decoder_start=options.get("decoder_start", "zeros"),
     )
 
 
@@ -112,7 +132,7 @@ ALL_KINDS = KINDS | VARIANTS
 
 
 # For properties that the equality with the reference does not show already.
-DISTINCT = ["the paper's", "two vocabularies", "words and depth", *VARIANTS]
+DISTINCT = ["the paper's", "Marian's", "two vocabularies", "words and depth", *VARIANTS]
 SAVED = {name: ALL_KINDS[name] for name in DISTINCT} | {
     "single options": {
         "positions": "learned",

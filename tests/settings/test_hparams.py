@@ -53,7 +53,10 @@ def test_a_truth_value_is_written_as_a_word_or_a_digit(base, text, value):
         ("label_smoothing=nan", "received nan, expected a finite number"),
         ("num_heads=0", "received 0, expected at least 1"),
         ("length_bucket_step=1", "received 1.0, expected more than 1"),
-        ("pos=sine", "'sine', expected one of timing, timing_concat, emb, none"),
+        (
+            "pos=sine",
+            "'sine', expected one of timing, timing_concat, timing_halves, emb, none",
+        ),
         (
             "shared_embedding_and_softmax_weights=yes",
             "received 'yes', expected true or false",

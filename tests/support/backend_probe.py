@@ -21,7 +21,12 @@ from tests.support.tiny_model import tiny_transformer
 
 OPTIONS = {
     "norm": "pre",
-    "positions": "concatenated",
+    "positions": "halves",
+    "attention_bias": True,
+    "ffn_activation": "swish",
+    "logit_bias": True,
+    "encoder_input_bias": True,
+    "decoder_start": "pad",
     "num_heads": 3,
     "attention_key_channels": 6,
     "attention_value_channels": 9,

@@ -9,6 +9,7 @@ is float64.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -23,16 +24,25 @@ def softmax(x: Array) -> Array:
 
 
 def sinusoid(position: int, width: int, form: str) -> Array:
-    """Return one row of section 3.5, or of tensor2tensor's `get_timing_signal_1d`."""
+    """Return a row of section 3.5, of tensor2tensor's encodings, or of Marian's."""
     encoding = np.zeros(width)
     for i in range(width // 2):
         if form == "interleaved":
             angle = position / 10000.0 ** (2 * i / width)
             encoding[2 * i], encoding[2 * i + 1] = np.sin(angle), np.cos(angle)
         else:
-            angle = position / 10000.0 ** (i / (width // 2 - 1))
+            exponent = 2 * i / width if form == "halves" else i / (width // 2 - 1)
+            angle = position / 10000.0**exponent
             encoding[i], encoding[width // 2 + i] = np.sin(angle), np.cos(angle)
     return encoding
+
+
+def activated(x: Array, activation: str) -> Array:
+    if activation == "swish":
+        return x / (1 + np.exp(-x))
+    if activation == "gelu":
+        return x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
+    return np.maximum(0.0, x)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +55,12 @@ class NumpyTransformer:
         num_heads: Number of heads (h).
         num_layers: Number of layers of each stack (N).
         norm: "post" (LayerNorm(x + Sublayer(x)), section 3.1) or "pre".
-        positions: "interleaved", "concatenated", "learned" or "none".
+        positions: "interleaved", "concatenated", "halves", "learned" or "none".
         epsilon: Added to the variance in layer normalization.
         counters: For the source and for the target, up to two counters. Each is a pair:
             the tokens that add one, and the tokens that subtract one.
+        activation: "relu" (equation (2)), "swish" or "gelu".
+        decoder_start: First input of the decoder, "zeros", or "pad": the row of PAD.
         attention_weights: Filled by every attention of the last sentence pair: name of
             the layer to its weights, `[query][head]`, over the keys that query sees.
     """
@@ -60,10 +72,16 @@ class NumpyTransformer:
     positions: str
     epsilon: float = 1e-6
     counters: Sequence[Sequence[tuple[Sequence[int], Sequence[int]]]] = ((), ())
+    activation: str = "relu"
+    decoder_start: str = "zeros"
     attention_weights: dict[str, list[Array]] = dataclasses.field(default_factory=dict)
 
     def weight(self, name: str) -> Array:
         return np.asarray(self.weights[name], np.float64)
+
+    def bias(self, name: str) -> Array:
+        """Return a bias, 0 if the model has none."""
+        return self.weight(name) if name in self.weights else np.zeros(())
 
     def table(self, *names: str) -> Array:
         """Return the first of these matrices that the model has."""
@@ -82,25 +100,33 @@ class NumpyTransformer:
             self.weight(f"{name}/{part}/kernel")
             for part in ("query", "key", "value", "output")
         )
+        b_q, b_k, b_v, b_o = (
+            np.broadcast_to(self.bias(f"{name}/{part}/bias"), (w.shape[1],))
+            for part, w in zip(
+                ("query", "key", "value", "output"), (w_q, w_k, w_v, w_o), strict=True
+            )
+        )
         rows = []
         self.attention_weights[name] = []
         for x, memory in zip(queries, seen, strict=True):
             heads, weights = [], []
-            for q, k, v in zip(
+            for q, k, v, c, d, e in zip(
                 *(np.split(w, self.num_heads, axis=1) for w in (w_q, w_k, w_v)),
+                *(np.split(b, self.num_heads) for b in (b_q, b_k, b_v)),
                 strict=True,
             ):
-                logits = (memory @ k) @ (x @ q) / np.sqrt(q.shape[1])  # equation (1)
+                keys, query = memory @ k + d, x @ q + c
+                logits = keys @ query / np.sqrt(q.shape[1])  # equation (1)
                 weights.append(softmax(logits))
-                heads.append(weights[-1] @ (memory @ v))
+                heads.append(weights[-1] @ (memory @ v + e))
             self.attention_weights[name].append(np.stack(weights))
-            rows.append(np.concatenate(heads) @ w_o)
+            rows.append(np.concatenate(heads) @ w_o + b_o)
         return np.stack(rows)
 
     def feed_forward(self, x: Array, name: str) -> Array:
         """Apply equation (2) of section 3.3."""
         inner = x @ self.weight(f"{name}/filter/kernel")
-        inner = np.maximum(0.0, inner + self.weight(f"{name}/filter/bias"))
+        inner = activated(inner + self.weight(f"{name}/filter/bias"), self.activation)
         outer = inner @ self.weight(f"{name}/output/kernel")
         return outer + self.weight(f"{name}/output/bias")
 
@@ -131,12 +157,19 @@ class NumpyTransformer:
         )
 
     def embed(self, ids: Sequence[int], side: str) -> Array:
-        """Apply sections 3.4 and 3.5; PAD, the start of a target, is a zero vector."""
+        """Apply sections 3.4 and 3.5; PAD is a zero vector, or the start of a target.
+
+        A bias of the encoder's input is added at every position.
+        """
         table = self.table("shared_embedding/table", f"{side}_embedding/table")
         width = table.shape[1]
         rows = []
         for position, token in enumerate(ids):
-            row = np.zeros(width) if token == PAD else table[token] * np.sqrt(width)
+            row = table[token] * np.sqrt(width)
+            if token == PAD and not (self.decoder_start == "pad" and position == 0):
+                row = np.zeros(width)
+            if side == "source":
+                row = row + self.bias("encoder_input_bias")
             row = row + self.position(position, width, side)
             rows.append(row + self.counted(ids[: position + 1], width, side))
         return np.stack(rows)
@@ -183,7 +216,8 @@ class NumpyTransformer:
             x = self.memory_attention(x, memory, name)
             x = self.position_wise(x, name)
         x = self.stack_output(x, "decoder")
-        return x @ self.table("shared_embedding/table", "softmax/table").T
+        bias = self.bias("shared_embedding/bias") + self.bias("softmax/bias")
+        return x @ self.table("shared_embedding/table", "softmax/table").T + bias
 
 
 def smoothed_cross_entropy(

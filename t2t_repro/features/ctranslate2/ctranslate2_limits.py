@@ -70,8 +70,8 @@ def check_expressible(model: str, hparams: HParams) -> None:
     """Refuse a model that CTranslate2 cannot compute.
 
     CTranslate2's Transformer has dot-product attention to all positions, with any
-    scale, and a feed-forward network of two matrices with a ReLU between them. A new
-    hparam, which is neither in `ACCEPTED` nor `EXPRESSIBLE`, must have its default.
+    scale, and a feed-forward network of two matrices with a function between them. A
+    new hparam, which is neither in `ACCEPTED` nor `EXPRESSIBLE`, must have its default.
 
     Args:
         model: Name of the model in the registry.
@@ -110,12 +110,17 @@ ACCEPTED: dict[str, tuple[tuple[object, ...], str]] = {
 # hparams whose every value CTranslate2 can compute
 _COMPUTED = {
     "activation_dtype",
+    "attention_bias",
     "attention_key_channels",
     "attention_value_channels",
+    "decoder_start",
+    "encoder_input_bias",
+    "ffn_activation",
     "filter_size",
     "hidden_size",
     "layer_postprocess_sequence",
     "layer_preprocess_sequence",
+    "logit_bias",
     "max_length",
     "norm_epsilon",
     "num_decoder_layers",

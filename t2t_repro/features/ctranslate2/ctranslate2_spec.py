@@ -15,13 +15,18 @@ import numpy as np
 from ctranslate2.specs import attention_spec, common_spec, transformer_spec
 from keras import ops
 
-from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.constants import EOS_ID, PAD_ID, Activation
 from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.positions import sinusoidal_positions
 from t2t_repro.text.tokenizer import Tokenizer, distinct_entries
 
 # Bias of PAD before the softmax: probability zero in float32, and finite in float16.
 PAD_BIAS = -3e4
+_ACTIVATIONS: dict[Activation, common_spec.Activation] = {
+    "relu": common_spec.Activation.RELU,
+    "swish": common_spec.Activation.SWISH,
+    "gelu": common_spec.Activation.GELU,
+}
 
 
 def model_spec(
@@ -50,7 +55,7 @@ def model_spec(
         (model.encoder.num_layers, model.decoder.num_layers),
         model.options.num_heads,
         pre_norm=model.options.norm == "pre",
-        activation=common_spec.Activation.RELU,
+        activation=_ACTIVATIONS[model.options.ffn_activation],
     )
     _set_ends(spec, model, positions)
     for layer, ours in zip(spec.encoder.layer, model.encoder.layers, strict=True):
@@ -103,8 +108,9 @@ def _configure(config: Any, model: keras.Model, target_tokenizer: Tokenizer) -> 
     unknown_id = target_tokenizer.unknown_id
     config.unk_token = target_tokenizer.pieces([unknown_id or EOS_ID])[0]
     config.bos_token = config.eos_token = end
-    # Any token will do: the decoder starts from a zero vector.
-    config.decoder_start_token = end
+    # Any token will do if the decoder starts from a zero vector.
+    start = PAD_ID if model.decoder_start == "pad" else EOS_ID
+    config.decoder_start_token = target_tokenizer.pieces([start])[0]
     config.layer_norm_epsilon = model.options.norm_epsilon
 
 
@@ -120,15 +126,20 @@ def _set_ends(
     spec.decoder.embeddings.weight = _copy(model.target_embedding.table)
     spec.decoder.projection.weight = _copy(model.softmax.table)
     bias = np.zeros(model.target_vocab_size, np.float32)
+    if model.logit_bias:
+        bias = _copy(model.softmax.bias)
     bias[PAD_ID] = PAD_BIAS
     spec.decoder.projection.bias = bias
     spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = True
-    spec.decoder.start_from_zero_embedding = True
+    spec.decoder.start_from_zero_embedding = model.decoder_start == "zeros"
     for ours, theirs in (
         (model.source_positions, spec.encoder.position_encodings),
         (model.target_positions, spec.decoder.position_encodings),
     ):
         theirs.encodings = _position_table(ours, positions, options.hidden_size)
+    if model.encoder_input_bias:
+        # A sum, like the encodings.
+        spec.encoder.position_encodings.encodings += _copy(model.source_bias)
 
 
 def _position_table(
@@ -159,6 +170,9 @@ def _set_self_attention(spec: Any, layer: Any) -> None:
     inputs, output = spec.self_attention.linear
     inputs.weight = np.concatenate([query, key, value])
     output.weight = _output_projection(attention)
+    if attention.attention_bias:
+        inputs.bias = np.concatenate(_biases(attention))
+        output.bias = _copy(attention.output_projection.bias)
     _scale(spec.self_attention, attention)
     _set_norm(
         spec.self_attention.layer_norm, layer.self_attention_residual.normalization
@@ -173,6 +187,10 @@ def _set_memory_attention(spec: Any, layer: Any) -> None:
     queries.weight = query
     memory.weight = np.concatenate([key, value])
     output.weight = _output_projection(attention)
+    if attention.attention_bias:
+        queries.bias, *both = _biases(attention)
+        memory.bias = np.concatenate(both)
+        output.bias = _copy(attention.output_projection.bias)
     _scale(spec.attention, attention)
     _set_norm(spec.attention.layer_norm, layer.memory_attention_residual.normalization)
 
@@ -190,14 +208,26 @@ def _projections(attention: MultiHeadAttention) -> list[np.ndarray]:
     which change neither a product of queries and keys nor a sum of values.
     """
     depth = _depth(attention)
-    layers = (
+    return [
+        _pad_heads(_copy(layer.kernel).T, attention.num_heads, depth)
+        for layer in _input_projections(attention)
+    ]
+
+
+def _biases(attention: MultiHeadAttention) -> list[np.ndarray]:
+    """Return the biases of queries, keys and values, `[heads * depth]`, as above."""
+    depth = _depth(attention)
+    return [
+        _pad_heads(_copy(layer.bias)[:, None], attention.num_heads, depth)[:, 0].copy()
+        for layer in _input_projections(attention)
+    ]
+
+
+def _input_projections(attention: MultiHeadAttention) -> list[keras.layers.Dense]:
+    return [
         attention.query_projection,
         attention.key_projection,
         attention.value_projection,
-    )
-    return [
-        _pad_heads(_copy(layer.kernel).T, attention.num_heads, depth)
-        for layer in layers
     ]
 
 

@@ -41,6 +41,22 @@ VARIANTS = [
     {"num_heads": 1, "filter_size": 20, "hidden_size": 12, "norm_epsilon": 0.05},
     {"attention_key_channels": 8, "attention_value_channels": 12},
     {"attention_key_channels": 6, "attention_value_channels": 4},
+    {
+        "attention_bias": True,
+        "ffn_activation": "swish",
+        "logit_bias": True,
+        "decoder_start": "pad",
+        "positions": "halves",
+        "norm_epsilon": 1e-5,
+    },
+    {
+        "attention_bias": True,
+        "attention_key_channels": 6,
+        "attention_value_channels": 10,
+        "ffn_activation": "gelu",
+        "encoder_input_bias": True,
+    },
+    {"encoder_input_bias": True, "positions": "none"},
 ]
 
 
@@ -102,6 +118,8 @@ def test_every_variant_has_the_log_probabilities_of_the_papers_equations(
         options.norm,
         model.positions,
         options.norm_epsilon,
+        activation=options.ffn_activation,
+        decoder_start=model.decoder_start,
     )
     expected = [
         log_probs_without_pad(numpy.logits(source, target), target)
