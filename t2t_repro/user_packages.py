@@ -71,7 +71,7 @@ def _import_package(name: str, init_file: Path) -> ModuleType:
     sys.modules[name] = module
     _users_folders.add(str(init_file.parent) + os.sep)
     for helper in features.modules("packages").values():
-        helper.before_import(init_file.parent)
+        helper.before_import()
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
@@ -119,19 +119,15 @@ def _origin(error: BaseException) -> str:
     return ""
 
 
-def located(text: str) -> str:
-    """Return a message with the `file:line` of the user's package that is running.
-
-    Args:
-        text: The message, which remains as it is if no code of a package is running.
-    """
+def running_line() -> str:
+    """Return the `file:line` of the user's package that is running, or ""."""
     folders = tuple(_users_folders)
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_filename.startswith(folders):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}: {text}"
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
-    return text
+    return ""
 
 
 def remember(folder: str | Path) -> None:

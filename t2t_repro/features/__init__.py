@@ -68,9 +68,9 @@ class Feature:
             and `requested(args, settings)`, which returns None or an object with
             `train(data)` and `check(problem)`; see `cli/train.py`.
         groups: Modules that load several runs as one system; see `runs/run.py`.
-        packages: Modules that help packages of `--t2t_usr_dir`: `before_import(folder)`
-            makes modules known that a package imports, and `advice(error)` returns what
-            to write instead of code that failed, or "".
+        packages: Modules that help packages of `--t2t_usr_dir`: `before_import()` makes
+            modules known that a package imports, and `advice(error)` returns what to
+            write instead of code that failed, or "".
         reports: Modules with a report that `t2t evaluate` prints on request; see
             `cli/report.py`.
         uses: Names of the features that it imports.

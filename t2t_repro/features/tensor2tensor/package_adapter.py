@@ -32,10 +32,10 @@ from t2t_repro.features.tensor2tensor.package_refusals import (
     Refused,
     answer,
     decorator,
+    located,
 )
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
-from t2t_repro.user_packages import located
 
 logger = logging.getLogger(__name__)
 

@@ -85,11 +85,6 @@ class TextEncoder:
         """Return the ids of a text."""
         return DeferredIds(to_unicode(text), self)
 
-    def decode(self, ids: Sequence[int], strip_extraneous: bool = False) -> str:
-        """Return the text of ids."""
-        del strip_extraneous
-        return self.tokenizer().decode(ids)
-
     @property
     def vocab_size(self) -> int:
         """Number of ids."""

@@ -213,7 +213,7 @@ def _refusals(values: Mapping[str, Any]) -> list[str]:
         elif key not in HParams.names() and key in known and value != known[key]:
             found.append(f"{key}={value}: there is no such setting here")
     is_legacy = values["learning_rate_schedule"] == "legacy"
-    if is_legacy and (scheme := values["learning_rate_decay_scheme"]) != "noam":
+    if is_legacy and (scheme := values.get("learning_rate_decay_scheme")) != "noam":
         found.append(f"learning_rate_decay_scheme={scheme}: use learning_rate_schedule")
     return found
 
@@ -232,5 +232,5 @@ def _translated(values: Mapping[str, Any]) -> dict[str, Any]:
     if values["learning_rate_schedule"] == "legacy":
         # utils/learning_rate.py: 5000 times the rate, times 0.002 for Adam.
         found["learning_rate_schedule"] = _LEGACY_SCHEDULE
-        found["learning_rate_constant"] = 10 * values["learning_rate"]
+        found["learning_rate_constant"] = 10 * values.get("learning_rate", 0)
     return found

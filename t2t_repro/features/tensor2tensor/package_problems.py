@@ -6,6 +6,7 @@ translate.py.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -70,33 +71,20 @@ class PackageBase:
         """Return the beginning of the names of the shards."""
         return self.name
 
-    def training_filepaths(
-        self, data_dir: str, num_shards: int, shuffled: bool
-    ) -> list[str]:
-        """Return the paths of the shards for training."""
-        return self._filepaths(data_dir, "train", num_shards, shuffled)
-
-    def dev_filepaths(
-        self, data_dir: str, num_shards: int, shuffled: bool
-    ) -> list[str]:
-        """Return the paths of the shards for evaluation."""
-        return self._filepaths(data_dir, "dev", num_shards, shuffled)
-
-    def test_filepaths(
-        self, data_dir: str, num_shards: int, shuffled: bool
-    ) -> list[str]:
-        """Return the paths of the shards of the test text."""
-        return self._filepaths(data_dir, "test", num_shards, shuffled)
-
     def _filepaths(
-        self, data_dir: str, split: str, num_shards: int, shuffled: bool
+        self, split: str, data_dir: str, num_shards: int, shuffled: bool
     ) -> list[str]:
+        """Return the paths of the shards of a split."""
         suffix = "" if shuffled else "-unshuffled"
         beginning = f"{self.dataset_filename()}{suffix}-{split}"
         return [
             os.path.join(data_dir, f"{beginning}-{shard:05d}-of-{num_shards:05d}")
             for shard in range(num_shards)
         ]
+
+    training_filepaths = functools.partialmethod(_filepaths, "train")
+    dev_filepaths = functools.partialmethod(_filepaths, "dev")
+    test_filepaths = functools.partialmethod(_filepaths, "test")
 
 
 class Text2TextProblem(PackageBase):

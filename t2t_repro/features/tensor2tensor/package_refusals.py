@@ -14,7 +14,7 @@ from typing import Any
 
 from t2t_repro import registry
 from t2t_repro.errors import UserError
-from t2t_repro.user_packages import located
+from t2t_repro.user_packages import running_line
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +98,11 @@ def refused(what: str, instead: str = "") -> UserError:
     return UserError(located(text))
 
 
+def located(text: str) -> str:
+    """Return a message with the running line of the package before it, if any."""
+    return ": ".join(filter(None, (running_line(), text)))
+
+
 def snake_case(name: str) -> str:
     """Return tensor2tensor's name of a class; `utils/misc_utils.py` has the rule."""
     words = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
@@ -122,7 +127,7 @@ def _refuse_model(name: str, cls: Any) -> Any:
 
 
 def _leave_out(name: str, value: Any) -> Any:
-    logger.info("%s", located(f"{name} is left out: no command here uses it"))
+    logger.debug("%s", located(f"{name} is left out: no command here uses it"))
     return value
 
 

@@ -1,8 +1,9 @@
 """Modules with tensor2tensor's names, for a package that was written for it.
 
-They are there in a process that imports such a package, before an installed
-tensor2tensor, which no TensorFlow of today can run. What they hold is in the modules
-`package_*`; `package_refusals` answers all other names.
+They are there when a line of such a package imports them, and nowhere else. An
+installed tensor2tensor is not used then, because no TensorFlow of today can run it.
+What they hold is in the modules `package_*`; `package_refusals` answers all other
+names.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +27,7 @@ from t2t_repro.features.tensor2tensor import (
     package_refusals,
     package_texts,
 )
+from t2t_repro.user_packages import running_line
 
 _ROOT = "tensor2tensor"
 _DATA = f"{_ROOT}.data_generators"
@@ -88,7 +89,7 @@ def _members() -> dict[str, dict[str, Any]]:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finder and loader of the modules."""
+    """Finder and loader of the modules that a line of a package imports."""
 
     def find_spec(
         self,
@@ -97,7 +98,7 @@ class _Finder(MetaPathFinder, Loader):
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         del path, target
-        if fullname.partition(".")[0] != _ROOT:
+        if fullname.partition(".")[0] != _ROOT or not running_line():
             return None
         return spec_from_loader(fullname, self, is_package=True)
 
@@ -115,22 +116,10 @@ def _attribute(module: str, name: str) -> object:
     return package_refusals.Refusal(f"{module}.{name}")
 
 
-def before_import(folder: Path) -> None:
-    """Make the modules known, if a file of the package names tensor2tensor.
-
-    Args:
-        folder: Folder of the package.
-    """
-    is_known = any(isinstance(finder, _Finder) for finder in sys.meta_path)
-    if not is_known and any(map(_names_it, folder.rglob("*.py"))):
+def before_import() -> None:
+    """Make the modules known to the code of packages."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
-
-
-def _names_it(file: Path) -> bool:
-    try:
-        return _ROOT.encode() in file.read_bytes()
-    except OSError:
-        return False
 
 
 def advice(error: Exception) -> str:

@@ -9,15 +9,16 @@ Source: tensor2tensor 1.15.7, data_generators/text_problems.py, translate.py
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from t2t_repro.errors import UserError
-from t2t_repro.features.tensor2tensor.package_refusals import refused
-from t2t_repro.user_packages import located
+from t2t_repro.features.tensor2tensor.package_refusals import located, refused
+from t2t_repro.files import atomic_file
 
 Sample = dict[str, str]
 
@@ -159,38 +160,31 @@ def compile_data(
     paths = [f"{compiled}.lang1", f"{compiled}.lang2"]
     if all(map(os.path.exists, paths)):
         return compiled
-    os.makedirs(tmp_dir, exist_ok=True)
-    incomplete = [f"{path}.incomplete" for path in paths]
-    with (
-        open(incomplete[0], "w", encoding="utf-8", newline="\n") as sources,
-        open(incomplete[1], "w", encoding="utf-8", newline="\n") as targets,
-    ):
-        for uri, files in (dataset[:2] for dataset in datasets):
-            for source, target in _pairs_of(tmp_dir, uri, files):
-                if source and target:
-                    sources.write(f"{source}\n")
-                    targets.write(f"{target}\n")
-    for path, written in zip(paths, incomplete, strict=True):
-        os.replace(written, path)
+    corpora = [_pairs_of(tmp_dir, uri, files) for uri, files, *_ in datasets]
+    with atomic_file(Path(paths[0])) as sources, atomic_file(Path(paths[1])) as targets:
+        for source, target in itertools.chain.from_iterable(corpora):
+            if source and target:
+                sources.write(f"{source}\n".encode())
+                targets.write(f"{target}\n".encode())
     return compiled
 
 
 def _pairs_of(
     tmp_dir: str, uri: str, files: Sequence[Any]
-) -> Iterator[tuple[str, str]]:
+) -> Iterable[tuple[str, str]]:
+    """Return the pairs of a corpus, after a look for its files."""
     if files[0] == "tmx":
         raise refused("a corpus of the kind tmx", "convert it to two files of lines")
     if files[0] == "tsv":
-        yield from _columns(tmp_dir, uri, *files[1:])
-        return
+        return _columns(tmp_dir, uri, *files[1:])
     paths = [os.path.join(tmp_dir, name) for name in files]
     for path in paths:
         if not os.path.exists(path):
             raise missing(path, uri)
-    is_sgm = all(path.endswith("sgm") for path in paths)
-    for pair in text2text_txt_iterator(*paths):
-        source, target = pair["inputs"], pair["targets"]
-        yield (_segment(source), _segment(target)) if is_sgm else (source, target)
+    sides = map(txt_line_iterator, paths)
+    if all(path.endswith("sgm") for path in paths):
+        sides = (map(_segment, side) for side in sides)
+    return zip(*sides, strict=False)
 
 
 def _segment(line: str) -> str:
@@ -201,15 +195,13 @@ def _segment(line: str) -> str:
 
 def _columns(
     tmp_dir: str, uri: str, source: int, target: int, pattern: str
-) -> Iterator[tuple[str, str]]:
+) -> Iterable[tuple[str, str]]:
     paths = sorted(Path(tmp_dir).glob(pattern))
     if not paths:
         raise missing(os.path.join(tmp_dir, pattern), uri)
-    for path in paths:
-        for line in _lines(str(path)):
-            columns = line.split("\t")
-            if len(columns) > 1:
-                yield columns[source].strip(), columns[target].strip()
+    lines = itertools.chain.from_iterable(_lines(str(path)) for path in paths)
+    rows = (line.split("\t") for line in lines if "\t" in line)
+    return ((row[source].strip(), row[target].strip()) for row in rows)
 
 
 TEXT_MEMBERS: dict[str, Any] = {
