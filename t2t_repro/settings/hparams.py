@@ -309,6 +309,13 @@ class HParams(TypedSettings):
         unit="steps",
         at_least=1,
     )
+    learning_rate_first_step: int = setting(
+        "number of the first update in learning_rate_schedule: 1, or 0 as in "
+        "tensor2tensor, whose first update has a rate of zero if there is a warm-up",
+        1,
+        at_least=0,
+        at_most=1,
+    )
     clip_grad_norm: float = setting(
         "largest global gradient norm; 0 = no clipping", at_least=0
     )

@@ -161,7 +161,7 @@ def restore(
         DamagedCheckpointError: If the files cannot be read.
         UserError: If the checkpoint belongs to another model.
     """
-    with _reader(path, advice) as reader:
+    with open_checkpoint(path, advice) as reader:
         shapes = reader.get_variable_to_shape_map()
         found = {key.partition("/")[0] for key in shapes}
         missing = set(optional) - found
@@ -191,7 +191,7 @@ def parameters_of_checkpoint(path: str) -> int:
     Raises:
         DamagedCheckpointError: If the files cannot be read.
     """
-    with _reader(path, "Use another checkpoint.") as reader:
+    with open_checkpoint(path, "Use another checkpoint.") as reader:
         shapes = reader.get_variable_to_shape_map()
     return sum(math.prod(shapes[key]) for key in shapes if key.startswith("model/"))
 
@@ -207,7 +207,7 @@ def read_values(path: str, part: str) -> dict[str, np.ndarray]:
         DamagedCheckpointError: If the files cannot be read.
     """
     start, end = f"{part}/", _key("", "").removeprefix("/")
-    with _reader(path, "Use another checkpoint.") as reader:
+    with open_checkpoint(path, "Use another checkpoint.") as reader:
         return {
             _unescape(key[len(start) : -len(end)]): reader.get_tensor(key)
             for key in sorted(reader.get_variable_to_shape_map())
@@ -216,7 +216,7 @@ def read_values(path: str, part: str) -> dict[str, np.ndarray]:
 
 
 @contextmanager
-def _reader(path: str, advice: str) -> Generator[tf.train.CheckpointReader]:
+def open_checkpoint(path: str, advice: str) -> Generator[tf.train.CheckpointReader]:
     """Open a checkpoint, and report errors of reading it in the block.
 
     Raises:

@@ -14,7 +14,8 @@ linear_decay        min(1, max(0, (T + 1 - s) / c))
 
 The product of the first four with constant 1 is the paper's equation (3),
 d^-0.5 min(s^-0.5, s w^-1.5). Differs from tensor2tensor: steps count from 1, so
-that neither the first nor the last update is multiplied by zero.
+that neither the first nor the last update is multiplied by zero. With
+`learning_rate_first_step=0`, they count from 0 as there, and T replaces T + 1.
 
 This module imports no TensorFlow.
 """
@@ -41,7 +42,9 @@ FACTORS: dict[str, Callable[[KerasTensor, FactorSchedule], KerasTensor]] = {
     ),
     "rsqrt_hidden_size": lambda step, schedule: schedule.hidden_size**-0.5,
     "linear_decay": lambda step, schedule: ops.clip(
-        (schedule.train_steps + 1.0 - step) / schedule.decay_steps, 0.0, 1.0
+        (schedule.train_steps + schedule.first_step - step) / schedule.decay_steps,
+        0.0,
+        1.0,
     ),
 }
 
@@ -58,6 +61,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         hidden_size: Width of the model (d).
         decay_steps: Number of updates in the linear decay (c).
         train_steps: Number of updates of the training run (T); 0 if no factor reads it.
+        first_step: Number of the first update, 1 or 0.
 
     Raises:
         ValueError: If a factor is unknown, or needs `train_steps`.
@@ -71,6 +75,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         hidden_size: int,
         decay_steps: int = 1,
         train_steps: int = 0,
+        first_step: int = 1,
     ) -> None:
         unknown = [name for name in factors.split("*") if name not in FACTORS]
         if unknown:
@@ -89,6 +94,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.hidden_size = hidden_size
         self.decay_steps = decay_steps
         self.train_steps = train_steps
+        self.first_step = first_step
 
     def __call__(self, step: KerasTensor) -> KerasTensor:
         """Return the learning rate of an update, a float32 scalar.
@@ -96,7 +102,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         Args:
             step: Number of earlier updates, as Keras optimizers count.
         """
-        step = ops.cast(step, "float32") + 1.0
+        step = ops.cast(step, "float32") + float(self.first_step)
         rate = ops.ones((), dtype="float32")
         for name in self.factors.split("*"):
             rate = rate * FACTORS[name](step, self)
@@ -110,6 +116,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
             "hidden_size": self.hidden_size,
             "decay_steps": self.decay_steps,
             "train_steps": self.train_steps,
+            "first_step": self.first_step,
         }
 
 
@@ -168,6 +175,7 @@ def make_schedule(hparams: HParams, train_steps: int = 0) -> FactorSchedule:
         hidden_size=hparams.hidden_size,
         decay_steps=hparams.learning_rate_decay_steps,
         train_steps=train_steps,
+        first_step=hparams.learning_rate_first_step,
     )
 
 

@@ -48,6 +48,7 @@ DISTINCT = {
     "learning_rate_constant": 2.5,
     "learning_rate_warmup_steps": 700,
     "learning_rate_decay_steps": 1_200,
+    "learning_rate_first_step": 0,
     "branch_learning_rate_warmup_steps": 30,
     "branch_frozen_after_steps": 900,
     "branch_learning_rate_constant": 1.5,
@@ -75,7 +76,30 @@ def test_the_schedule_has_the_values_of_the_hparams(base):
         "hidden_size": 96,
         "decay_steps": 1_200,
         "train_steps": 5_500,
+        "first_step": 0,
     }
+
+
+@pytest.mark.parametrize(
+    ("factors", "rates"),
+    [
+        # min(1, s / 10) max(s, 10)^-0.5, and (6 - s) / 4, at s = 0, 1, 2, 5
+        ("linear_warmup*rsqrt_decay", [0.0, 0.0316228, 0.0632456, 0.1581139]),
+        ("linear_decay", [1.0, 1.0, 1.0, 0.25]),
+    ],
+)
+def test_the_first_update_may_have_number_zero_as_in_tensor2tensor(factors, rates):
+    schedule = FactorSchedule(
+        factors,
+        constant=1.0,
+        warmup_steps=10,
+        hidden_size=4,
+        decay_steps=4,
+        train_steps=6,
+        first_step=0,
+    )
+    found = [float(schedule(earlier)) for earlier in (0, 1, 2, 5)]
+    assert found == pytest.approx(rates, rel=1e-5)
 
 
 @pytest.mark.parametrize("layers", [(5, 3), (3, 5)])
@@ -91,6 +115,7 @@ def test_the_branch_schedule_has_the_values_of_the_hparams(base, layers):
         "hidden_size": 96,
         "decay_steps": 1,
         "train_steps": 0,
+        "first_step": 1,
     }
 
 

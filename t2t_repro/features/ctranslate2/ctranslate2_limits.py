@@ -156,6 +156,7 @@ _OF_TRAINING = {
     "layer_prepostprocess_dropout",
     "learning_rate_constant",
     "learning_rate_decay_steps",
+    "learning_rate_first_step",
     "learning_rate_schedule",
     "learning_rate_warmup_steps",
     "length_bucket_step",

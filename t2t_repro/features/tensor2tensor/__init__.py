@@ -12,6 +12,9 @@ _VOCABULARIES = "t2t_repro.features.tensor2tensor.token_encoders"
 FEATURE = Feature(
     packages=("t2t_repro.features.tensor2tensor.package_stand_ins",),
     prepared_data=("t2t_repro.features.tensor2tensor.old_data",),
+    imports={
+        "tensor2tensor": "t2t_repro.features.tensor2tensor.command_import_tensor2tensor"
+    },
     tokenizers={
         ".subwords": _VOCABULARIES,
         ".tokens": _VOCABULARIES,
