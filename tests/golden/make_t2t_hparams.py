@@ -2,7 +2,7 @@
 
 Run by the real tensor2tensor 1.15.7 with Python 3.7, with the names of the sets:
 
-    python tests/golden/make_tensor2tensor_hparams.py transformer_base ...
+    python tests/golden/make_t2t_hparams.py transformer_base ...
 
 `basic_params1` and `transformer_base_v1` come first; each of the others has what
 differs from `transformer_base_v1`, and `transformer_base_v1` what differs from
