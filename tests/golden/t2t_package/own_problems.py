@@ -1,6 +1,6 @@
 """Problems of every kind of text."""
 
-# noqa lines: what tensor2tensor's users wrote for Python 2.
+# Rules are switched off for what tensor2tensor's users wrote for Python 2.
 from __future__ import absolute_import, division, print_function  # noqa: UP010
 
 import os
