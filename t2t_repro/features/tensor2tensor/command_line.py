@@ -25,12 +25,14 @@ from t2t_repro.features.tensor2tensor.old_names import (
     OldHParam,
     OldProblem,
 )
-from t2t_repro.files import atomic_write
+from t2t_repro.files import atomic_write, matching
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 # Flags that only a training run needs: the folder of its run remembers them.
 OF_THE_RUN = ("problem", "problems", "model", "hparams_set", "hparams", "data_dir")
 REMEMBERED = "not needed: the run in --output_dir remembers it"
+# Problem that reads the data of any problem of tensor2tensor; see `old_data.adopt`.
+_OLD_DATA = "text_pairs"
 # Commands that read a run, whose folder describes the data and the model.
 _OF_A_RUN = ("decode", "evaluate", "score", "export", "average")
 
@@ -298,6 +300,11 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
     registry.problems.check_not_refused(base)
     if base in registry.problems:
         result.flags["problem"] = problem
+        return
+    data_dir = given.get("data_dir", "")
+    if data_dir and matching(Path(data_dir), f"{base}-train-*-of-*"):
+        result.flags["problem"] = _OLD_DATA + suffix
+        result.notes.append(f"{written}: the data in {data_dir}, as {_OLD_DATA}")
         return
     old = PROBLEMS.get(base) or _other_problem(base)
     if not old.name:

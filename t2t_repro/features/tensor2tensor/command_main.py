@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from t2t_repro.cli.main import run_command, run_reported
 from t2t_repro.errors import UsageError
-from t2t_repro.features.tensor2tensor import command_bleu, command_line
+from t2t_repro.features.tensor2tensor import command_bleu, command_line, old_runs
 from t2t_repro.features.tensor2tensor.command_flags import (
     COMMANDS,
     FALSE,
@@ -158,13 +160,20 @@ def _run(old_command: str, arguments: Sequence[str]) -> int:
 
 def _run_translated(old_command: str, arguments: Sequence[str]) -> int:
     translation = translate(old_command, arguments)
+    given = given_flags(old_command, arguments)
+    first = old_runs.import_arguments(translation, given)
     for line in translation.lines():
         print(f"{old_command}: {line}", file=sys.stderr)
     print(f"{translation.line}  # {old_command}", file=sys.stderr)
+    if first is not None:
+        print(f"{shlex.join(['t2t', *first])}  # first", file=sys.stderr)
+        with redirect_stdout(sys.stderr):
+            run_command(first)
     if translation.command == "score":
-        pairs = given_flags(old_command, arguments)["score_file"]
         command_line.write_sides(
-            pairs, translation.flags["source"], translation.flags["target"]
+            given["score_file"],
+            translation.flags["source"],
+            translation.flags["target"],
         )
     return run_command(translation.arguments)
 
