@@ -161,7 +161,7 @@ def _prepare_afresh(
         if tokenizers is None:
             tokenizers = learn_tokenizers(problem, settings, tmp_dir)
         check_sampling(settings, tokenizers)
-        tokenizer_names = _write_tokenizers(outputs, tokenizers)
+        tokenizer_names = write_tokenizers(outputs, tokenizers)
         splits = write_splits(
             problem, tmp_dir, settings, tokenizers, outputs, num_workers
         )
@@ -189,9 +189,15 @@ def _prepare_afresh(
     return manifest
 
 
-def _write_tokenizers(
+def write_tokenizers(
     outputs: OutputFiles, tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> dict[str, str]:
+    """Write the files of the tokenizers, and return their names by side.
+
+    Args:
+        outputs: Files of the prepared data.
+        tokenizers: Tokenizers of both sides; one object twice if they share one.
+    """
     names = tokenizer_file_names(
         *tokenizers, shared=outputs.prefix, prefix=f"{outputs.prefix}."
     )

@@ -313,9 +313,9 @@ def _target_space(
 
 def _registered(problem: str | None) -> str:
     """Return the name of a problem that is registered here."""
-    base = (problem or "").removesuffix(registry.REVERSED_SUFFIX)
-    known = problem if problem and base in registry.problems else None
-    return known or _ANY_PROBLEM
+    name = problem or ""
+    base = name.removesuffix(registry.REVERSED_SUFFIX)
+    return (base if base in registry.problems else _ANY_PROBLEM) + name[len(base) :]
 
 
 def _data(
@@ -334,8 +334,10 @@ def _data(
     registered = catalogue.problem(problem)
     try:
         old_name = (settings.problem or "").removesuffix(registry.REVERSED_SUFFIX)
+        source, target = vocabularies.tokenizers
+        own = (target, source) if registered.was_reversed else (source, target)
         data = PreparedData.find(request.data_dir, registered) or adopt(
-            registered, request.data_dir, old_name
+            registered, request.data_dir, old_name, own
         )
         if data is None:
             return None, f"{request.data_dir} has no shards of {old_name or problem}"

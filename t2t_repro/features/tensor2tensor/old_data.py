@@ -25,6 +25,7 @@ from t2t_repro.data.manifest import (
     raw_text_names,
 )
 from t2t_repro.data.output_files import OutputFiles, locked_folder, write_errors
+from t2t_repro.data.prepare import write_tokenizers
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.records import DamagedRecordError, example_ids, records_of
@@ -33,13 +34,9 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.tensor2tensor.package_adapter import PackageProblem
 from t2t_repro.files import incomplete_name, matching
 from t2t_repro.progress import Progress
-from t2t_repro.text import Tokenizer
+from t2t_repro.text import Tokenizer, load_tokenizer
 from t2t_repro.text.lines import as_line
-from t2t_repro.text.tokenizer_files import (
-    SIDES,
-    load_tokenizers,
-    tokenizer_file_names,
-)
+from t2t_repro.text.tokenizer_files import SIDES
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +48,10 @@ Names = dict[str, list[str]]
 
 
 def adopt(
-    problem: Problem, folder: str | Path, old_name: str = ""
+    problem: Problem,
+    folder: str | Path,
+    old_name: str = "",
+    tokenizers: tuple[Tokenizer, Tokenizer] | None = None,
 ) -> PreparedData | None:
     """Describe the data of tensor2tensor in a folder, so that it can be read.
 
@@ -61,6 +61,8 @@ def adopt(
         folder: Folder of the data.
         old_name: Name of tensor2tensor's problem. By default it is the problem's own
             if there is such data, or else the only one in the folder.
+        tokenizers: Tokenizers of both sides, one object twice if they share one; by
+            default the vocabulary in the folder.
 
     Returns:
         The data, or None if the folder has none for this problem.
@@ -70,35 +72,24 @@ def adopt(
             damaged, packed, or not of pairs.
     """
     folder = Path(folder)
-    shards = _shards(folder)
-    old_name = old_name or _choose(problem, folder, shards)
+    every = _shards(folder)
+    old_name = old_name or _choose(problem, folder, every)
     if not old_name:
         return None
-    shards, prefix = shards.get(old_name, {}), problem.file_prefix
+    shards, prefix = every.get(old_name, {}), problem.file_prefix
     _check_complete(folder, old_name, shards)
-    base = problem.base.in_folder(folder)
-    is_packages = isinstance(base, PackageProblem)
-    if is_packages:
-        # Their names need not tell their kind, so they are copied.
-        tokenizers = base.stored_tokenizers()
-        names = tokenizer_file_names(*tokenizers, shared=prefix, prefix=f"{prefix}.")
-    else:
-        names = vocabulary_names(folder, old_name)
-        tokenizers = load_tokenizers(folder, names)
+    tokenizers = tokenizers or _stored_tokenizers(problem, folder, old_name)
     logger.info("%s: reading what tensor2tensor prepared for %s", folder, old_name)
     outputs = OutputFiles(folder, prefix)
     with locked_folder(folder, prefix), write_errors(folder), outputs:
+        # The name of a vocabulary of tensor2tensor need not tell its kind.
+        names = write_tokenizers(outputs, tokenizers)
         splits = {
             split: _adopt_split(folder, split, shards[split], tokenizers, outputs)
             for split in SPLITS
             if split in shards
         }
         there = [name for split in shards.values() for name in split]
-        for name, tokenizer in zip(names.values(), tokenizers, strict=True):
-            if is_packages:
-                outputs.path(name).write_bytes(tokenizer.to_bytes())
-            else:
-                there.append(name)
         manifest = Manifest(
             problem=problem.base.name,
             problem_version=problem.base.version,
@@ -116,6 +107,16 @@ def adopt(
         path = outputs.path(manifest_name(prefix))
         path.write_bytes(manifest.text().encode())
     return PreparedData(problem, folder, manifest)
+
+
+def _stored_tokenizers(
+    problem: Problem, folder: Path, old_name: str
+) -> tuple[Tokenizer, Tokenizer]:
+    base = problem.base.in_folder(folder)
+    if isinstance(base, PackageProblem):
+        return base.stored_tokenizers()
+    shared = load_tokenizer(folder / _vocabulary_name(folder, old_name))
+    return shared, shared
 
 
 def _shards(folder: Path) -> dict[str, Names]:
@@ -178,8 +179,8 @@ def _vocabularies(folder: Path) -> list[str]:
     return [name for name in names if _VOCABULARY.fullmatch(name)]
 
 
-def vocabulary_names(folder: Path, old_name: str) -> dict[str, str]:
-    """Return the names of the vocabulary files of "inputs" and "targets".
+def _vocabulary_name(folder: Path, old_name: str) -> str:
+    """Return the name of the vocabulary file of both sides.
 
     Args:
         folder: Folder of the data.
@@ -191,7 +192,7 @@ def vocabulary_names(folder: Path, old_name: str) -> dict[str, str]:
     every = _vocabularies(folder)
     own = [name for name in every if name.startswith(f"vocab.{old_name}.")] or every
     if len(own) == 1:
-        return dict.fromkeys(SIDES, own[0])
+        return own[0]
     raise UserError(
         f"received data folder {folder} with the shards of {old_name} and "
         f"{' and '.join(own) or 'no vocabulary'}, expected one vocab.{old_name}.*."
