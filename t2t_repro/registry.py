@@ -177,7 +177,7 @@ def snake_case(name: str) -> str:
 def _caller() -> str:
     """Return `file:line` of the registration outside this module and the features."""
     frame = sys._getframe(1)
-    while _registers(frame.f_globals["__name__"]) and frame.f_back is not None:
+    while _registers(frame.f_globals.get("__name__", "")) and frame.f_back is not None:
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename)}:{frame.f_lineno}"
 

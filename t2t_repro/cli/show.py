@@ -103,6 +103,8 @@ def _problem(name: str) -> str:
         rows.append(("reversed", f"inputs and targets of {problem.base.name} swapped"))
     if problem.vocabulary.kind == "symbols":
         rows.append(("symbols", " ".join(problem.vocabulary.symbols)))
+    elif problem.vocabulary.kind == "own":
+        rows.append(("vocabulary", "made by the problem"))
     else:
         sharing = (
             "shared by both sides" if settings.shared_vocabulary else "one per side"

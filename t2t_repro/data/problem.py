@@ -41,9 +41,10 @@ class Vocabulary:
 
     Attributes:
         kind: "subwords" (a SentencePiece model learned from the training text),
-            "symbols" (the given symbols, written with spaces between them), or
+            "symbols" (the given symbols, written with spaces between them),
             "subwords_to_symbols" (subwords for the inputs, and for the targets the
-            symbols that the training targets are written with).
+            symbols that the training targets are written with), or "own" (what
+            `Problem.make_tokenizers` makes).
         size: Number of entries of the subword vocabulary, including the three special
             ones.
         model_type: SentencePiece's algorithm, "bpe" or "unigram".

@@ -284,6 +284,9 @@ def _check_vocabulary(problem: Problem, given: Mapping[str, Any]) -> None:
     elif problem.vocabulary.kind == "subwords_to_symbols":
         refused = ("target_model", "shared_vocabulary")
         reason = "whose targets are the symbols of trees"
+    elif problem.vocabulary.kind == "own":
+        refused = (*LEARNED_MODEL, *SAMPLED_SUBWORDS)
+        reason = "which makes its vocabulary itself"
     else:
         return
     for name in refused:

@@ -27,7 +27,10 @@ from t2t_repro.features.tensor2tensor.package_encoders import (
     LearnedEncoder,
     TextEncoder,
 )
-from t2t_repro.features.tensor2tensor.package_problems import Text2TextProblem
+from t2t_repro.features.tensor2tensor.package_problems import (
+    Text2TextProblem,
+    VocabType,
+)
 from t2t_repro.features.tensor2tensor.package_refusals import (
     Refused,
     answer,
@@ -85,7 +88,10 @@ class PackageProblem(Problem):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary(size=self.package_problem.approx_vocab_size)
+        theirs = self.package_problem
+        is_learned = theirs.vocab_type == VocabType.SUBWORD
+        kind = "subwords" if is_learned else "own"
+        return Vocabulary(kind, size=theirs.approx_vocab_size)
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -95,7 +101,7 @@ class PackageProblem(Problem):
     @property
     def prepare_settings(self) -> PrepareSettings:
         settings = super().prepare_settings
-        return settings.replace(num_shards=self._shards()["train"])
+        return settings.replace(num_shards=self._shards().get("train", 1))
 
     def in_folder(self, data_dir: str | Path) -> Self:
         found = copy.copy(self)
@@ -122,7 +128,6 @@ class PackageProblem(Problem):
         self, split: str, tmp_dir: str | Path | None
     ) -> Iterator[tuple[str, str]]:
         theirs = _THEIR_SPLITS[split]
-        shards = self._shards()
         per_split = self.package_problem.is_generate_per_split
         if per_split is None:
             raise self._refused(
@@ -130,19 +135,13 @@ class PackageProblem(Problem):
             )
         with _same_numbers(split):
             samples = self._samples(theirs if per_split else "train", tmp_dir)
-            if not per_split:
-                # One pair for each shard of all splits in turn.
-                owners = [name for name, count in shards.items() for _ in range(count)]
-                samples = (
-                    sample
-                    for sample, owner in zip(
-                        samples, itertools.cycle(owners), strict=False
-                    )
-                    if owner == theirs
-                )
-            for sample in samples:
-                source, target = self._sides(sample)
-                yield source.text, target.text
+            # One generator deals a pair to each shard of all splits in turn.
+            dealt = {theirs: 1} if per_split else self._shards()
+            owners = [name for name, count in dealt.items() for _ in range(count)]
+            for sample, owner in zip(samples, itertools.cycle(owners), strict=False):
+                if owner == theirs:
+                    source, target = self._sides(sample)
+                    yield source.text, target.text
 
     def make_tokenizers(
         self, settings: PrepareSettings, tmp_dir: str | Path | None
@@ -222,10 +221,10 @@ class PackageProblem(Problem):
         for name in idle:
             value = getattr(settings, name)
             if value != getattr(self.prepare_settings, name):
-                files = [encoder.filename or "bytes" for encoder in encoders]
                 raise UsageError(
                     f"received {name}={value} for problem {self.name}, whose package "
-                    f"chooses the vocabulary ({files[0]}): leave it out"
+                    f"chooses the vocabulary ({encoders[0].filename or 'bytes'}): "
+                    "leave it out"
                 )
 
     def _tokenizer(self, encoder: TextEncoder, settings: PrepareSettings) -> Tokenizer:

@@ -188,10 +188,15 @@ def test_bytes_are_the_letters_in_this_process_and_in_others(
 
 def test_settings_of_a_vocabulary_that_the_package_gives_are_refused(load, tmp_path):
     load(LETTERS)
-    problem = catalogue.problem("letters")
+    with pytest.raises(UsageError, match=r"vocab_size=300 .* makes its vocabulary"):
+        requested_settings(catalogue.problem("letters"), {"vocab_size": 300})
+    write(tmp_path, en__txt=["a b"], de__txt=["c d"])
+    write(tmp_path / "data", vocab__twoen=_ENTRIES, vocab__twode=_ENTRIES)
+    load(TWO_VOCABULARIES)
+    problem = catalogue.problem("two_vocabularies")
     settings = requested_settings(problem, {"vocab_size": 300})
-    with pytest.raises(UsageError, match=r"vocab_size=300 for problem letters.*bytes"):
-        prepare(problem, tmp_path / "data", settings=settings)
+    with pytest.raises(UsageError, match=r"vocab_size=300 .*vocabulary \(.*twoen\)"):
+        prepare(problem, tmp_path / "data", tmp_path, settings)
 
 
 def test_tokens_are_those_of_the_file_that_the_package_writes(load, tmp_path):
@@ -245,7 +250,7 @@ TWO_VOCABULARIES = """
                     for side, name in (("inputs", "en"), ("targets", "de"))}
 """
 _LETTERS = "abcdh_\\u;0123456789<p>EOS"
-SUBWORDS = "".join(f"'{x}'\n" for x in ("<pad>_", "<EOS>_", *_LETTERS))
+_ENTRIES = [f"'{entry}'" for entry in ("<pad>_", "<EOS>_", *_LETTERS)]
 
 
 def test_a_package_can_learn_a_vocabulary_for_each_side(load, tmp_path):
@@ -264,9 +269,7 @@ def test_a_package_can_learn_a_vocabulary_for_each_side(load, tmp_path):
 
 def test_tensor2tensors_vocabulary_is_used_if_it_is_in_data_dir(load, tmp_path):
     write(tmp_path, en__txt=["a b"], de__txt=["c d"])
-    write(
-        tmp_path / "data", vocab__twoen=SUBWORDS.split(), vocab__twode=SUBWORDS.split()
-    )
+    write(tmp_path / "data", vocab__twoen=_ENTRIES, vocab__twode=_ENTRIES)
     load(TWO_VOCABULARIES)
     data = prepare(catalogue.problem("two_vocabularies"), tmp_path / "data", tmp_path)
     assert [t.filename_suffix for t in data.tokenizers()] == [".subwords"] * 2
@@ -285,7 +288,7 @@ def test_data_of_tensor2tensor_is_read_with_the_vocabularies_of_the_package(
 ):
     load(code)
     folder = tmp_path / "data"
-    write(folder, vocab__twoen=SUBWORDS.split(), vocab__twode=SUBWORDS.split())
+    write(folder, vocab__twoen=_ENTRIES, vocab__twode=_ENTRIES)
     for split in ("train", "dev"):
         with record_writer(folder / f"{name}-{split}-00000-of-00001") as add:
             add(example_bytes(ids, ids))
@@ -294,6 +297,24 @@ def test_data_of_tensor2tensor_is_read_with_the_vocabularies_of_the_package(
     assert {path.suffix for path in folder.iterdir()} >= {".json", ".txt"}
     problem = catalogue.problem(name).package_problem
     assert problem.dev_filepaths("data", 1, True) == [f"data/{name}-dev-00000-of-00001"]
+
+
+def test_a_distilled_problem_learns_the_outputs_of_the_teacher(load, tmp_path):
+    write(tmp_path, x_inputs=["a"], x_gold=["b"], x_prediction=["c"])
+    folder = tmp_path / "data"
+    write(folder, vocab__distilled__9__subwords=_ENTRIES)
+    load(f"""
+    @registry.register_problem
+    class Distilled(translate.TranslateDistillProblem):
+        approx_vocab_size = 9
+        def source_data_files(self, dataset_split):
+            return {str(tmp_path / "x_")!r}
+    """)
+    problem = catalogue.problem("distilled")
+    data = prepare(problem, folder)
+    assert ids_of(data) == [([2, 7, EOS_ID], [4, 7, EOS_ID])]
+    with pytest.raises(UserError, match="whose targets are not those that are learned"):
+        problem.in_folder(folder).stored_tokenizers()
 
 
 def test_an_old_command_prepares_the_problem_of_a_package(load, tmp_path, capsys):
