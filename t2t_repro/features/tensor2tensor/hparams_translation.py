@@ -130,7 +130,7 @@ def translated_hparams(
         )
     schedule, notes = _schedule(settings)
     values = {
-        **{name: _kept(settings, name) for name in _KEPT},
+        **{name: settings.get(name, default) for name, default in _KEPT.items()},
         **schedule,
         "pos": _position(settings),
         "shared_embedding_and_softmax_weights": tied,
@@ -145,19 +145,14 @@ def translated_hparams(
     return _nearest_set(values, tuple(notes))
 
 
-def _kept(settings: OldSettings, name: str) -> Any:
-    value = settings.get(name, None)
-    return _KEPT[name] if value is None else value
-
-
 def _position(settings: OldSettings) -> str:
-    pos = settings.get("pos", "timing")
+    pos = settings.values.get("pos", "timing")  # null means none
     return HPARAM_VALUES.get(("pos", pos), pos or "none")
 
 
 def _inexpressible(settings: OldSettings) -> Iterator[str]:
     for name, accepted in _COMPUTED.items():
-        value = settings.get(name, accepted[0])
+        value = settings.values.get(name, accepted[0])
         if value not in accepted:
             yield f"{name}={value}, expected {_text(accepted[0])}"
     for name in _MODALITIES:
@@ -188,7 +183,13 @@ def _schedule(settings: OldSettings) -> tuple[dict[str, Any], list[str]]:
     decay = settings.get("learning_rate_decay_scheme", "noam")
     if schedule == "legacy" and decay == "noam":
         # 5000 * 0.002 with Adam, times equation (3) of the paper.
-        constant = round(10.0 * settings.get("learning_rate", 0.1), 9)
+        rate = settings.get("learning_rate", 0.1)
+        if not isinstance(rate, int | float):
+            raise UserError(
+                f"received learning_rate={rate} in {settings.origin}, expected a "
+                "number."
+            )
+        constant = round(10.0 * rate, 9)
         return {
             "learning_rate_schedule": NOAM,
             "learning_rate_constant": constant,
@@ -227,6 +228,12 @@ def _training_notes(settings: OldSettings) -> list[str]:
             notes.append(f"{name}={_text(value)}: training here has none.")
         elif old is not None and _text(value) not in (old.harmless or (_text(value),)):
             notes.append(f"{name}={_text(value)}: {old.answer}.")
+    divisor = settings.get("vocab_divisor", 1)
+    if divisor != 1:
+        notes.append(
+            f"vocab_divisor={divisor}: the run's vocabulary has the additional ids, so "
+            "prepare data with its file as source_model to train on."
+        )
     dtype = settings.get("activation_dtype", "float32")
     if dtype != "float32":
         notes.append(

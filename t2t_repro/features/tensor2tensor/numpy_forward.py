@@ -145,7 +145,7 @@ class NumpyForward:
         bias = self._variables[f"{name}/layer_norm/layer_norm_bias"]
         mean = x.mean(axis=-1, keepdims=True)
         variance = np.square(x - mean).mean(axis=-1, keepdims=True)
-        epsilon = self._settings.get("norm_epsilon", 1e-6)
+        epsilon = self._settings.get("norm_epsilon") or 1e-6
         return (x - mean) / np.sqrt(variance + epsilon) * scale + bias
 
     def _attend(self, x: Array, memory: Array, bias: Array, name: str) -> Array:

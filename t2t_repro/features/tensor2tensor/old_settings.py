@@ -45,8 +45,9 @@ class OldSettings:
     problem: str | None = None
 
     def get(self, name: str, default: Any) -> Any:
-        """Return a value, or a default if it is missing."""
-        return self.values.get(name, default)
+        """Return a value, or a default if it is missing or null."""
+        value = self.values.get(name)
+        return default if value is None else value
 
     def layers(self, stack: str) -> int:
         """Return the number of layers of the encoder or the decoder."""

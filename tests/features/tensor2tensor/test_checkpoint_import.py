@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -18,12 +20,16 @@ from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_state import TrainingCheckpoints
 from tests.support.old_models import (
+    GOLDEN,
     NAMES,
     NO_DROPOUT,
     STEP,
+    change_settings,
     copied,
     expected,
     request,
+    variables_of,
+    write_variables,
 )
 
 
@@ -105,3 +111,98 @@ def test_the_next_updates_are_tensor2tensors(tmp_path, name):
     for weight in model.trainable_variables:
         there = sources[weight.path].value(lambda n: arrays[f"updated/{n}"])
         np.testing.assert_allclose(weight.numpy(), there, rtol=0, atol=2e-6)
+
+
+@pytest.fixture
+def model(tmp_path):
+    return copied("v1", tmp_path / "model")
+
+
+def logits_of(model, **changes):
+    """Import a changed copy of the post-norm model, and return logits."""
+    system, report = import_checkpoint(request(model, **changes), model.parent / "run")
+    _, arrays = expected("v1")
+    batch = {side: arrays[side] for side in ("inputs", "targets")}
+    return np.asarray(system.model(batch)), arrays["logits"], report
+
+
+def test_convolutions_of_width_one_are_the_feed_forward_network(model):
+    """Early versions wrote those instead of matrices."""
+    variables = variables_of(model)
+    for name in [name for name in variables if "/ffn/conv" in name]:
+        value = variables.pop(name)
+        shape = value.shape if value.ndim == 1 else (1, 1, *value.shape)
+        old = name.replace("/ffn/", "/ffn/conv_hidden_relu/")
+        variables[old] = value.reshape(shape)
+    write_variables(model, variables)
+    change_settings(model, ffn_layer="conv_hidden_relu")
+    found, there, _ = logits_of(model)
+    np.testing.assert_allclose(found, there, rtol=0, atol=1e-5)
+
+
+def test_embeddings_may_be_shared_without_the_softmax(model):
+    variables = variables_of(model)
+    for name in [name for name in variables if "/shared/" in name]:
+        variables[name.replace("/shared/", "/softmax/")] = 2 * variables[name]
+    write_variables(model, variables)
+    found, there, _ = logits_of(model)
+    np.testing.assert_allclose(found, 2 * there, rtol=0, atol=2e-5)
+
+
+def test_another_row_of_the_target_spaces_is_another_function(model):
+    found, there, report = logits_of(model, target_space_id=3)
+    assert np.abs(found - there).max() > 0.1
+    assert report.comparison.largest < 1e-5
+
+
+def test_a_model_without_target_spaces_has_no_bias(model):
+    variables = variables_of(model)
+    del variables["transformer/body/target_space_embedding/kernel"]
+    write_variables(model, variables)
+    change_settings(model, use_target_space_embedding=False)
+    *_, report = logits_of(model)
+    assert "encoder_input_bias" not in report.translated.hparams
+    assert report.target_space == ""
+
+
+def test_names_of_early_versions_are_known(model):
+    settings = json.loads((model / "hparams.json").read_text())
+    old = {"residual_dropout": 0.3} | {
+        name: settings[name]
+        for name in ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")
+    }
+    old |= {name: settings[name] for name in settings if name.startswith("layer_p")}
+    old |= {"learning_rate": 0.2, "vocab_divisor": 16, "weight_decay": 0.1}
+    del old["layer_prepostprocess_dropout"]
+    (model / "hparams.json").write_text(json.dumps(old))
+    found, there, report = logits_of(model)
+    np.testing.assert_allclose(found, there, rtol=0, atol=1e-5)
+    hparams = Run.load_existing(model.parent / "run").hparams
+    assert hparams.layer_prepostprocess_dropout == 0.3
+    assert hparams.learning_rate_constant == 2.0
+    assert [note.partition("=")[0] for note in report.translated.notes] == [
+        "weight_decay",
+        "vocab_divisor",
+    ]
+
+
+def test_moments_of_another_step_are_not_used(tmp_path):
+    """As `t2t-avg-all` leaves them: it averages them, and Adam's powers, too."""
+    model = copied("v3", tmp_path / "model")
+    variables = variables_of(model)
+    variables["training/beta2_power"] = np.float32(0.5)
+    write_variables(model, variables)
+    _, report = import_checkpoint(request(model), tmp_path / "run")
+    assert "not used, because its moments are those of another step" in report.training
+
+
+def test_its_own_test_checkpoint_is_equal(tmp_path, shared_data):
+    """It is of 2017; its hparams.json and vocabulary are older than tensor2tensor's."""
+    folder = shared_data / "tensor2tensor"
+    asked = request(folder / "transformer_test_ckpt", data_dir=str(folder))
+    system, report = import_checkpoint(asked, tmp_path / "run")
+    arrays = np.load(GOLDEN / "wmt8k" / "expected.npz")
+    logits = system.model({side: arrays[side] for side in ("inputs", "targets")})
+    difference = np.abs(logits[..., ::64] - arrays["logits"])
+    assert difference[arrays["targets"] > 0].max() < 1e-5
+    assert "row 8 of 32, the only one that was trained" in report.target_space
