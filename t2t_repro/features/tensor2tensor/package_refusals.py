@@ -41,6 +41,8 @@ ANSWERS = {
     "ByteTextEncoder",
     "generator_utils": "yield pairs in `generate_samples`; reading the text, cutting "
     "it and writing it is done here",
+    "translate_": "subclass translate.TranslateProblem, whose `source_data_files` "
+    "returns the corpora",
     "data_generators": _TEXT_ONLY,
     "metrics": "BLEU and chrF are computed here; docs/extending.md registers an "
     "evaluator",
