@@ -17,6 +17,7 @@ from t2t_repro.runs.system import System
 from t2t_repro.runs.training_config import resolved_hparams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
+from t2t_repro.training.checkpoint_paths import find_checkpoint
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.training_state import TrainingCheckpoints
 
@@ -130,12 +131,11 @@ def write_run(
         _restore_adam(optimizer, model, imported.adam)
     with atomic_folder(Path(output_dir)) as folder:
         names = save_tokenizers(folder, *imported.tokenizers)
-        dataclasses.replace(run, tokenizers=names).save(folder)
-        settings = run.train_settings(folder)
-        TrainingCheckpoints(settings, model, optimizer).save(
-            int(optimizer.iterations.numpy())
-        )
-    return System.load(output_dir)
+        run = dataclasses.replace(run, tokenizers=names)
+        run.save(folder)
+        checkpoints = TrainingCheckpoints(run.train_settings(folder), model, optimizer)
+        checkpoints.save(int(optimizer.iterations.numpy()))
+    return System.of_run(run, output_dir, find_checkpoint(output_dir))
 
 
 def _assign(variables: list[keras.Variable], values: Values) -> None:
