@@ -29,6 +29,7 @@ NAMES = (
     "ensembles",
     "synthetic",
     "tensor2tensor",
+    "huggingface",
 )
 
 

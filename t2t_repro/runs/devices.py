@@ -140,7 +140,7 @@ def check_memory(
     hparams = hparams.replace(batch_size=size.tokens)
     source, target = data.tokenizers()
     sizes = (source.vocab_size, target.vocab_size)
-    if source is not target:
+    if not source.same_ids(target):
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
     shown = trainer.show_progress
     with status("trying the largest batch") if shown else contextlib.nullcontext():

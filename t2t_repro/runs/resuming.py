@@ -114,7 +114,7 @@ def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> No
         UsageError: If the user asked for sharing.
     """
     name = "shared_embedding_and_softmax_weights"
-    if source is target or not getattr(hparams, name):
+    if source.same_ids(target) or not getattr(hparams, name):
         return
     if hparams.origins[name] == HParams.flag:
         raise UsageError(

@@ -284,7 +284,7 @@ class Run:
                 problem does not know.
         """
         hparams = self.hparams
-        if source_tokenizer is not target_tokenizer:
+        if not source_tokenizer.same_ids(target_tokenizer):
             hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
         sizes = source_tokenizer.vocab_size, target_tokenizer.vocab_size
         model = catalogue.model(self.model)

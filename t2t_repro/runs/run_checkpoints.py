@@ -84,7 +84,7 @@ def check_fits(
         return
     hparams = run.hparams
     source, target = tokenizers
-    if source is not target:
+    if not source.same_ids(target):
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
     described = parameter_count(hparams, source.vocab_size, target.vocab_size)
     try:

@@ -112,6 +112,23 @@ _ERRORS_ONLY = 2
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
+def word_spans_of(ids: Sequence[int], pieces: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the spans of the words of a text; see `SentencePieceTokenizer`.
+
+    Args:
+        ids: The ids of the text.
+        pieces: The subword of each id, with U+2581 for a space.
+    """
+    starts = [
+        index
+        for index, (token, piece) in enumerate(zip(ids, pieces, strict=True))
+        if index == 0
+        or (piece.startswith(SPACE) and pieces[index - 1].strip(SPACE))
+        or not {PAD_ID, EOS_ID}.isdisjoint((token, ids[index - 1]))
+    ]
+    return [*itertools.pairwise([*starts, len(ids)])] if len(ids) else []
+
+
 class SentencePieceTokenizer(Tokenizer):
     """A SentencePiece model with padding 0, end of sentence 1, unknown 2.
 
@@ -140,10 +157,10 @@ class SentencePieceTokenizer(Tokenizer):
         return self._content
 
     def encode(self, text: str) -> list[int]:
-        return self._processor.encode(_sanitize(text))
+        return self._processor.encode(sanitize(text))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return self._processor.encode([_sanitize(text) for text in texts])
+        return self._processor.encode([sanitize(text) for text in texts])
 
     @functools.cached_property
     def _sampler(self) -> SubwordSampler | None:
@@ -166,7 +183,7 @@ class SentencePieceTokenizer(Tokenizer):
         if sampler is None:
             return super().encode_sampled(texts, strength, seed)
         generator = random.Random(seed)
-        return [sampler.ids(_sanitize(text), strength, generator) for text in texts]
+        return [sampler.ids(sanitize(text), strength, generator) for text in texts]
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._processor.decode(ids_of_text(ids))
@@ -181,15 +198,7 @@ class SentencePieceTokenizer(Tokenizer):
         U+2581; more spaces are part of the same word. Padding and the end of sentence
         are not part of a word.
         """
-        pieces = self.pieces(ids)
-        starts = [
-            index
-            for index, (token, piece) in enumerate(zip(ids, pieces, strict=True))
-            if index == 0
-            or (piece.startswith(SPACE) and pieces[index - 1].strip(SPACE))
-            or not {PAD_ID, EOS_ID}.isdisjoint((token, ids[index - 1]))
-        ]
-        return [*itertools.pairwise([*starts, len(ids)])] if len(ids) else []
+        return word_spans_of(ids, self.pieces(ids))
 
     def word_starts(self) -> tuple[int, ...]:
         """Return the ids of the subwords with a space before them, ascending."""
@@ -299,7 +308,7 @@ class _TrainingLines:
 
 def _trainable(line: str) -> str:
     # The trainer ignores lines that contain its separators, such as TAB.
-    return _sanitize(line).replace("\t", " ").replace("\0", " ").replace("\u2585", " ")
+    return sanitize(line).replace("\t", " ").replace("\0", " ").replace("\u2585", " ")
 
 
 def _split(line: str) -> Iterator[str]:
@@ -307,7 +316,7 @@ def _split(line: str) -> Iterator[str]:
         yield line[start : start + _LONGEST_TRAINING_LINE]
 
 
-def _sanitize(text: str) -> str:
+def sanitize(text: str) -> str:
     """Empty a blank text, and replace lone surrogates, which UTF-8 lacks, by U+FFFD."""
     if is_blank(text):
         return ""

@@ -76,6 +76,13 @@ class Tokenizer(abc.ABC):
     def in_graph(self) -> InGraphTokenizer:
         """Return the same mapping as TensorFlow operations. Imports TensorFlow."""
 
+    def same_ids(self, other: Tokenizer) -> bool:
+        """Return whether an id means the same here and in another tokenizer.
+
+        Then the two can share embeddings. By default, only the same object can.
+        """
+        return other is self
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text; may be faster than one `encode` per text."""
         return [self.encode(text) for text in texts]

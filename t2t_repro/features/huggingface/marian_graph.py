@@ -1,0 +1,61 @@
+"""The tokenizer of a MarianMT model as TensorFlow operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+import tensorflow_text
+
+from t2t_repro.constants import UNK_ID
+from t2t_repro.text.in_graph import InGraphTokenizer
+from t2t_repro.text.sampled_subwords import SPACE
+
+_WITH_CODE = "(?s)>>.*?<<.*"
+_CODE = "(?s)^(>>.*?<<).*$"
+# What Python's `str.strip` removes.
+_SPACE = "[\t-\r\x1c-\x20\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+
+
+class InGraphMarian(InGraphTokenizer):
+    """The operations of a `MarianTokenizer`.
+
+    Args:
+        entries: The entry of each id.
+        spm: Content of the SentencePiece model.
+    """
+
+    def __init__(self, entries: Sequence[str], spm: bytes) -> None:
+        super().__init__()
+        self._entries = tf.constant(list(entries))
+        ids = tf.range(len(entries), dtype=tf.int32)
+        self._table = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(self._entries, ids),
+            default_value=UNK_ID,
+        )
+        self._splitter = tensorflow_text.SentencepieceTokenizer(
+            model=spm, out_type=tf.string
+        )
+
+    def _encode_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        has_code = tf.strings.regex_full_match(texts, _WITH_CODE)
+        codes = tf.strings.regex_replace(texts, _CODE, r"\1")
+        codes = tf.RaggedTensor.from_row_lengths(
+            tf.boolean_mask(codes, has_code), tf.cast(has_code, tf.int64)
+        )
+        rest = tf.strings.regex_replace(texts, "(?s)^>>.*?<<", "", replace_global=False)
+        pieces = tf.concat([codes, self._splitter.tokenize(rest)], axis=1)
+        return pieces.with_flat_values(self._table.lookup(pieces.flat_values))
+
+    def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        known = tf.ragged.boolean_mask(ids, tf.not_equal(ids, UNK_ID))
+        texts = self._splitter.detokenize(self.pieces(known))
+        texts = tf.strings.regex_replace(texts, SPACE, " ")
+        return tf.strings.regex_replace(texts, f"^{_SPACE}|{_SPACE}$", "")
+
+    def begins_word(self, ids: tf.Tensor) -> tf.Tensor:
+        first = tf.strings.substr(self.pieces(ids), 0, 1, unit="UTF8_CHAR")
+        return tf.equal(first, SPACE)
+
+    def pieces(self, ids: tf.Tensor) -> tf.Tensor:
+        return tf.gather(self._entries, ids)
