@@ -58,6 +58,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.registry",
     "t2t_repro.user_packages",
     "t2t_repro.features.tensor2tensor.command_main",
+    "t2t_repro.features.tensor2tensor.command_import_tensor2tensor",
     "t2t_repro.features.tensor2tensor.package_stand_ins",
     "t2t_repro.data.problem",
     "t2t_repro.data.encoding",

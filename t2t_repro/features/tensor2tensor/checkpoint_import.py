@@ -21,7 +21,6 @@ from t2t_repro.features.tensor2tensor.adam_moments import (
 )
 from t2t_repro.features.tensor2tensor.dev_pairs import read_dev_pairs
 from t2t_repro.features.tensor2tensor.forward_check import (
-    LIMIT,
     Comparison,
     compare_logits,
     drawn_pairs,
@@ -138,7 +137,8 @@ class ImportReport:
         compared = self.comparison
         yield (
             f"largest difference of logits: {compared.largest:.1e} on "
-            f"{quantity(compared.pairs, 'pair')} {compared.origin} (limit {LIMIT:.0e})"
+            f"{quantity(compared.pairs, 'pair')} {compared.origin} "
+            f"(limit {compared.limit:.0e})"
         )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from t2t_repro.cli.loading import import_tensorflow
+from t2t_repro.cli.loading import import_tensorflow, load_catalogue
+from t2t_repro.features.tensor2tensor.old_checkpoint_files import find_old_checkpoint
 
 DESCRIPTION = (
     "tensor2tensor: a Transformer of `t2t-trainer` or `t2t-avg-all`, with its "
@@ -60,7 +61,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Import, and print what was found."""
+    find_old_checkpoint(args.checkpoint_path or args.model)  # fails at once
     import_tensorflow()
+    load_catalogue(args.t2t_usr_dir)
     from t2t_repro.features.tensor2tensor.checkpoint_import import (
         ImportRequest,
         import_checkpoint,

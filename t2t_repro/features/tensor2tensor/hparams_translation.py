@@ -231,8 +231,8 @@ def _training_notes(settings: OldSettings) -> list[str]:
     divisor = settings.get("vocab_divisor", 1)
     if divisor != 1:
         notes.append(
-            f"vocab_divisor={divisor}: the run's vocabulary has the additional ids, so "
-            "prepare data with its file as source_model to train on."
+            f"vocab_divisor={divisor}: the run's vocabulary has the additional ids; "
+            "prepare other data with its file as source_model."
         )
     dtype = settings.get("activation_dtype", "float32")
     if dtype != "float32":

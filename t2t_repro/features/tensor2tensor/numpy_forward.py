@@ -1,7 +1,6 @@
 """tensor2tensor's Transformer in NumPy, by the checkpoint's own names and settings.
 
 It checks an import, so it shares nothing with the model and the mapping that it checks.
-Activations are float64.
 
 Source: tensor2tensor 1.15.7, models/transformer.py, layers/transformer_layers.py,
 layers/modalities.py, layers/common_attention.py and layers/common_layers.py.
@@ -29,6 +28,7 @@ class NumpyForward:
         variables: Values of the model's variables by their names.
         settings: Settings in tensor2tensor's names and values.
         target_space_id: Row of the embedding of target spaces.
+        dtype: Dtype of the activations.
     """
 
     def __init__(
@@ -36,10 +36,12 @@ class NumpyForward:
         variables: Mapping[str, Array],
         settings: Mapping[str, Any],
         target_space_id: int,
+        dtype: type[np.floating] = np.float64,
     ) -> None:
         self._variables = variables
         self._settings = settings
         self._target_space_id = target_space_id
+        self._dtype = dtype
 
     def logits(self, inputs: Array, targets: Array) -> Array:
         """Return the logits of target ids, each from the earlier ones.
@@ -49,16 +51,17 @@ class NumpyForward:
             targets: Ids, int `[batch, target_length]`, padded with 0.
 
         Returns:
-            float64 `[batch, target_length, V]`.
+            `[batch, target_length, V]`.
         """
-        hidden_keys = np.where(inputs == PAD, _HIDDEN, 0.0)[:, None, None, :]
+        hidden_keys = np.where(inputs == PAD, self._dtype(_HIDDEN), self._dtype(0))
+        hidden_keys = hidden_keys[:, None, None, :]
         memory = self._encode(inputs, hidden_keys)
         x = self._embed(targets, ("target_emb", "shared"))
         # The first position sees a zero vector.
         x = np.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]
         x = self._with_positions(x, "targets")
         length = targets.shape[1]
-        later = np.triu(np.full((length, length), _HIDDEN), 1)
+        later = np.triu(np.full((length, length), _HIDDEN, self._dtype), 1)
         for layer in self._layers("decoder"):
             x = self._sublayer(
                 x,
@@ -109,14 +112,14 @@ class NumpyForward:
             if shards:
                 shards.sort(key=lambda key: int(key.rpartition("_")[2]))
                 joined = np.concatenate([self._variables[key] for key in shards])
-                return joined.astype(np.float64)
+                return joined.astype(self._dtype)
         raise KeyError(names[0])
 
     def _with_positions(self, x: Array, side: str) -> Array:
         kind = self._settings.get("pos", "timing")
         length, width = x.shape[1:]
         if kind == "timing":
-            return x + _timing_signal(length, width)
+            return x + _timing_signal(length, width).astype(self._dtype)
         if kind == "emb":
             table = self._variables[f"{_BODY}/{side}_positional_embedding"]
             rows = table[:length]

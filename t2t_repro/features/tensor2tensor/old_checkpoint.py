@@ -1,4 +1,4 @@
-"""A checkpoint that tensor2tensor wrote: where it is, and the values of its variables.
+"""The variables of a checkpoint that tensor2tensor wrote, and their values.
 
 tensor2tensor writes TensorFlow 1's format: names and values, nothing that is executed.
 """
@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from t2t_repro.errors import UserError
-from t2t_repro.files import check_tensorflow_path, matching
-from t2t_repro.training.checkpoint_paths import STATE_FILE, all_checkpoints
+from t2t_repro.features.tensor2tensor.old_checkpoint_files import find_old_checkpoint
 from t2t_repro.training.checkpoints import checkpoint_files, open_checkpoint
 
 # A key that only object-based checkpoints of TensorFlow 2 have.
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
-_STATE = re.compile(r'^model_checkpoint_path:\s*"([^"]+)"', re.MULTILINE)
-_MAX_STATE_BYTES = 2**20
-_FILE = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
 _ADVICE = "Copy the files of the checkpoint again, or give another one."
 
 
@@ -82,47 +77,6 @@ class OldCheckpoint:
         """
         with open_checkpoint(self.path, _ADVICE) as reader:
             return {name: np.asarray(reader.get_tensor(name)) for name in names}
-
-
-def find_old_checkpoint(place: str | Path) -> str:
-    """Return the path of a checkpoint, without `.index`.
-
-    Args:
-        place: A folder, or the path of a checkpoint or of one of its files.
-
-    Raises:
-        UserError: If there is none.
-    """
-    check_tensorflow_path(place)
-    if Path(place).is_dir():
-        return _newest(Path(place))
-    path = _FILE.sub("", str(place))
-    if not Path(f"{path}.index").exists():
-        raise UserError(
-            f"received {place}, expected a folder that `t2t-trainer` wrote, or a "
-            "checkpoint such as MODEL_DIR/model.ckpt-250000."
-        )
-    return path
-
-
-def _newest(folder: Path) -> str:
-    """Return the checkpoint that the folder's state file names, or the last by step."""
-    state = folder / STATE_FILE
-    if state.is_file() and state.stat().st_size <= _MAX_STATE_BYTES:
-        named = _STATE.search(state.read_text("utf-8", "replace"))
-        # The folder may have been moved since.
-        path = folder / Path(named[1]).name if named else folder
-        if Path(f"{path}.index").exists():
-            return str(path)
-    found = all_checkpoints(folder)
-    if found:
-        return found[-1]
-    others = sorted(path.stem for path in matching(folder, "*.index"))
-    hint = f" It has {', '.join(others)}: give the path of one." if others else ""
-    raise UserError(
-        f"received {folder}, expected a folder with a checkpoint of tensor2tensor, "
-        f"such as model.ckpt-250000.index.{hint}"
-    )
 
 
 def _check_size(
