@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
+from t2t_repro.constants import EOS_ID, INPUTS, INPUTS_SEGMENTATION, TARGETS
 from t2t_repro.data.records import DamagedRecordError, example_ids, records_of
 from t2t_repro.errors import UserError
 from t2t_repro.files import matching
@@ -19,7 +19,7 @@ _MAX_BYTES = 2**30
 def read_dev_pairs(
     data_dir: Path | None, problem: str | None, rows: tuple[int, int]
 ) -> list[tuple[list[int], list[int]]]:
-    """Return pairs of the dev split, or none if there is no such split.
+    """Return pairs of the dev split; none without such a split, or if it is packed.
 
     Args:
         data_dir: Folder of the shards, or None.
@@ -50,16 +50,15 @@ def _pairs(
             ids = example_ids(record)
             pair = [list(ids.get(side, ())) for side in sides]
             for side, size in zip(pair, rows, strict=True):
-                if (
-                    not side
-                    or side[-1] != EOS_ID
-                    or not 0 <= min(side) <= max(side) < size
-                ):
+                if side and not 0 <= min(side) <= max(side) < size:
                     raise UserError(
-                        f"received {path}, whose ids are not those of the model "
-                        f"({size:,} entries, {EOS_ID} at the end): it is the data of "
+                        f"received {path} with id {max(side)}, expected ids below "
+                        f"{size}, the rows of the model's table: it is the data of "
                         "another vocabulary."
                     )
-            yield pair[0], pair[1]
+            if INPUTS_SEGMENTATION not in ids and all(
+                side and side[-1] == EOS_ID for side in pair
+            ):
+                yield pair[0], pair[1]
     except (EOFError, DamagedRecordError) as error:
         raise UserError(f"{path} is damaged ({error}): copy it again.") from error

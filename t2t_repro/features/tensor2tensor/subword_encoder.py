@@ -80,8 +80,9 @@ class SubwordTokenizer(Tokenizer):
         Args:
             vocab_size: Number of ids, not below that of this tokenizer.
         """
-        more = b"''\n" * (vocab_size - self.vocab_size)
-        return SubwordTokenizer(self._content + more)
+        # The last line of a file need not end.
+        content = self._content.removesuffix(b"\n") + b"\n"
+        return SubwordTokenizer(content + b"''\n" * (vocab_size - self.vocab_size))
 
     def to_bytes(self) -> bytes:
         return self._content

@@ -18,6 +18,7 @@ from t2t_repro.features.tensor2tensor.token_encoders import (
 )
 from t2t_repro.files import matching
 from t2t_repro.text import Tokenizer
+from t2t_repro.text.tokenizer import read_vocabulary_file
 
 _MAX_BYTES = 64 * 2**20  # the largest real ones are below one megabyte
 _MAX_FILES = 200
@@ -81,13 +82,15 @@ def given_vocabularies(
     Raises:
         UserError: If a file is damaged, or its size is not that of the table.
     """
-    found = [_load(Path(path)) for path in (source_vocab, target_vocab) if path]
-    sides = [_fitting(own, n, divisor) for own, n in zip(found, rows, strict=False)]
-    if len(found) == 1:
-        _fitting(found[0], rows[1], divisor)
-        sides *= 2
+    paths = (source_vocab, source_vocab if target_vocab is None else target_vocab)
+    found = [_load(Path(path)) for path in paths]
+    source, target = (
+        _fitting(own, n, divisor) for own, n in zip(found, rows, strict=True)
+    )
     names = tuple(vocabulary.name for vocabulary in found)
-    return Vocabularies((sides[0], sides[1]), names)
+    if source.to_bytes() == target.to_bytes():
+        return Vocabularies((source, source), names[:1])
+    return Vocabularies((source, target), names)
 
 
 def _fitting(vocabulary: _Vocabulary, rows: int, divisor: int) -> Tokenizer:
@@ -152,9 +155,12 @@ def _load(path: Path) -> _Vocabulary:
             f"received vocabulary file {path} of {path.stat().st_size:,} bytes, "
             f"expected at most {_MAX_BYTES:,}."
         )
-    is_tokens = ".tokens" in path.name or ".vocab" in path.name
+    content = read_vocabulary_file(path)
+    # Early versions name no kind; subwords have quotes around them.
+    is_quoted = content.startswith((b"'", b'"'))
+    is_tokens = ".tokens" in path.name or not (".subwords" in path.name or is_quoted)
     kind = TokenTokenizer if is_tokens else SubwordTokenizer
-    return _Vocabulary(kind.load(path), str(path))
+    return _Vocabulary(kind(content, str(path)), str(path))
 
 
 def _choose(

@@ -20,6 +20,7 @@ from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_state import TrainingCheckpoints
 from tests.support.old_models import (
+    DATA,
     GOLDEN,
     NAMES,
     NO_DROPOUT,
@@ -147,6 +148,18 @@ def test_embeddings_may_be_shared_without_the_softmax(model):
     write_variables(model, variables)
     found, there, _ = logits_of(model)
     np.testing.assert_allclose(found, 2 * there, rtol=0, atol=2e-5)
+
+
+def test_two_vocabularies_of_one_size_share_no_matrix(model):
+    """Ids of two vocabularies mean different text here, which changes no logit."""
+    vocabulary = DATA / "vocab.translate_golden.256.subwords"
+    other = model.parent / "vocab.other"  # early versions named no kind
+    lines = vocabulary.read_text("utf-8").splitlines()
+    other.write_text("\n".join([*lines[:2], *reversed(lines[2:])]), encoding="utf-8")
+    found, there, _ = logits_of(
+        model, source_vocab=str(vocabulary), target_vocab=str(other)
+    )
+    np.testing.assert_allclose(found, there, rtol=0, atol=1e-5)
 
 
 def test_another_row_of_the_target_spaces_is_another_function(model):
