@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.features.tensor2tensor.checkpoint_import import ImportRequest
+from t2t_repro.features.tensor2tensor.import_report import ImportRequest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tensor2tensor_models"
 DATA = GOLDEN / "data"

@@ -18,7 +18,6 @@ from t2t_repro.features.tensor2tensor.old_settings import OldSettings
 from t2t_repro.features.tensor2tensor.variable_names import (
     BETA_POWERS,
     GLOBAL_STEP,
-    TARGET_SPACES,
     Source,
     slot_name,
 )
@@ -101,17 +100,3 @@ def _fits_step(
     if first <= 0 or second <= 0:
         return False
     return abs(second**0.5 / first - 1) <= _CORRECTION
-
-
-def used_target_space(checkpoint: OldCheckpoint) -> int | None:
-    """Return the only row of the target spaces that training changed.
-
-    Returns:
-        The row, or None if nothing tells it: there are no moments, or they are zero.
-    """
-    name = slot_name("squares", TARGET_SPACES)
-    if name not in checkpoint.shapes:
-        return None
-    moments = checkpoint.values([name])[name]
-    rows = np.flatnonzero(np.any(moments != 0, axis=1))
-    return int(rows[0]) if len(rows) == 1 else None

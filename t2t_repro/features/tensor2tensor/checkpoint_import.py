@@ -3,152 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
-from t2t_repro import catalogue, registry
-from t2t_repro.data.prepared import PreparedData
-from t2t_repro.errors import UserError
-from t2t_repro.features.tensor2tensor.adam_moments import (
-    adam_state,
-    slot_names,
-    used_target_space,
-)
+from t2t_repro import catalogue
+from t2t_repro.features.tensor2tensor.adam_moments import adam_state, slot_names
 from t2t_repro.features.tensor2tensor.dev_pairs import read_dev_pairs
 from t2t_repro.features.tensor2tensor.forward_check import (
     Comparison,
     compare_logits,
     drawn_pairs,
 )
-from t2t_repro.features.tensor2tensor.hparams_translation import (
-    TranslatedHParams,
-    translated_hparams,
+from t2t_repro.features.tensor2tensor.hparams_translation import translated_hparams
+from t2t_repro.features.tensor2tensor.import_report import ImportReport, ImportRequest
+from t2t_repro.features.tensor2tensor.model_data import (
+    data_dir_of,
+    data_of,
+    registered_problem,
+    vocabularies_of,
 )
 from t2t_repro.features.tensor2tensor.old_checkpoint import OldCheckpoint
-from t2t_repro.features.tensor2tensor.old_data import adopt
 from t2t_repro.features.tensor2tensor.old_settings import (
     OldSettings,
     read_old_settings,
 )
+from t2t_repro.features.tensor2tensor.target_spaces import choose_target_space
 from t2t_repro.features.tensor2tensor.variable_names import (
     TARGET_SPACES,
     Source,
-    Tables,
     check_variables,
     symbol_tables,
     unused_variables,
     weight_sources,
 )
-from t2t_repro.features.tensor2tensor.vocabulary_files import (
-    Vocabularies,
-    find_vocabularies,
-    given_vocabularies,
-)
+from t2t_repro.features.tensor2tensor.vocabulary_files import Vocabularies
 from t2t_repro.files import check_new_folder
 from t2t_repro.runs.imported_run import ImportedModel, write_run
 from t2t_repro.runs.system import System
-from t2t_repro.text_tables import quantity
-
-# Target spaces of problems of early versions; all others have row 0.
-# Source: tensor2tensor data_generators/problem.py (`SpaceID`).
-_TARGET_SPACES = {"algorithmic_": 11, "wsj_parsing": 15, "ice_parsing": 19}
-_ANY_PROBLEM = "text_pairs"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportRequest:
-    """What to import, and what the model's folder may not tell.
-
-    Attributes:
-        model: Folder that `t2t-trainer` or `t2t-avg-all` wrote, or one checkpoint.
-        checkpoint_path: Checkpoint to use instead of the folder's newest.
-        data_dir: Folder of the data, with the vocabulary.
-        t2t_usr_dir: Package with the problem and the set.
-        problem: Problem that the model was trained on.
-        hparams_set: Set that it was trained with; needed without `hparams.json`.
-        hparams: Changes to its settings, "name=value,name=value", in the names of
-            tensor2tensor.
-        source_vocab: Vocabulary file of the inputs, instead of one of `data_dir`.
-        target_vocab: Vocabulary file of the targets, if both sides have their own.
-        target_space_id: Row of the target spaces; by default the one that was trained.
-    """
-
-    model: str | Path
-    checkpoint_path: str | None = None
-    data_dir: str | None = None
-    t2t_usr_dir: str | None = None
-    problem: str | None = None
-    hparams_set: str | None = None
-    hparams: str = ""
-    source_vocab: str | None = None
-    target_vocab: str | None = None
-    target_space_id: int | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class ImportReport:
-    """What an import found, and how exact it is.
-
-    Attributes:
-        checkpoint: The checkpoint.
-        settings: Its settings.
-        vocabularies: Its tokenizers.
-        translated: Its hparams here.
-        used: Number of the model's variables that are used.
-        unused: Names of variables that are not used.
-        target_space: Which row of the target spaces, and why; empty without any.
-        data: The data that training goes on with, or why there is none.
-        training: What of the optimizer is used, or why nothing is.
-        comparison: The comparison of logits.
-    """
-
-    checkpoint: OldCheckpoint
-    settings: OldSettings
-    vocabularies: Vocabularies
-    translated: TranslatedHParams
-    used: int
-    unused: tuple[str, ...]
-    target_space: str
-    data: str
-    training: str
-    comparison: Comparison
-
-    def lines(self) -> Iterator[str]:
-        """Yield the report in lines of text."""
-        yield f"checkpoint: {self.checkpoint.path}"
-        yield f"settings: {self.settings.origin}"
-        yield f"vocabulary: {', '.join(self.vocabularies.names)}"
-        changes = self.translated.hparams.replace(",", ", ") or "no changes"
-        yield f"hparams: {self.translated.hparams_set} with {changes}"
-        yield f"variables: {self.used} of the model are used"
-        if self.target_space:
-            yield f"target space: {self.target_space}"
-        yield f"optimizer: {self.training}"
-        yield f"data: {self.data}"
-        if self.unused:
-            yield f"not used: {', '.join(_grouped(self.unused))}"
-        for note in self.translated.notes:
-            yield f"training differs: {note}"
-        compared = self.comparison
-        yield (
-            f"largest difference of logits: {compared.largest:.1e} on "
-            f"{quantity(compared.pairs, 'pair')} {compared.origin} "
-            f"(limit {compared.limit:.0e})"
-        )
-
-
-def _grouped(names: tuple[str, ...]) -> list[str]:
-    """Name variables once for all layers and shards, with their number."""
-    groups: dict[str, int] = {}
-    for name in names:
-        group = re.sub(r"(?<=[_/])\d+(?=/|$)", "*", name)
-        groups[group] = groups.get(group, 0) + 1
-    return [n if count == 1 else f"{n} ({count})" for n, count in groups.items()]
 
 
 def import_checkpoint(
@@ -188,34 +83,36 @@ def read_model(
         problem=request.problem,
     )
     tables = symbol_tables(checkpoint.shapes)
-    vocabularies = _vocabularies(request, checkpoint, settings, tables)
+    vocabularies = vocabularies_of(request, checkpoint, settings, tables)
     source, target = vocabularies.tokenizers
     tied = tables.are_tied and source is target
     has_spaces = TARGET_SPACES in checkpoint.shapes
     translated = translated_hparams(settings, tied=tied, input_bias=has_spaces)
-    row, why = _target_space(request, checkpoint, settings)
+    row, why = choose_target_space(
+        checkpoint, request.target_space_id, settings.problem or ""
+    )
     sources = weight_sources(checkpoint.shapes, tied=tied, target_space_id=row)
     adam, training = adam_state(
         checkpoint, settings, sources, shares_rows=_shares(sources)
     )
     names = sorted({name for own in sources.values() for name in own.names})
     variables = checkpoint.values(names)
-    problem = _registered(settings.problem)
-    data, where = _data(request, settings, problem, vocabularies)
+    problem = registered_problem(settings.problem)
     imported = ImportedModel(
         hparams_set=translated.hparams_set,
         hparams=translated.hparams,
         tokenizers=vocabularies.tokenizers,
         weights={p: s.value(variables.__getitem__) for p, s in sources.items()},
         problem=problem,
-        data=data,
         adam=adam,
         t2t_usr_dir=request.t2t_usr_dir,
     )
     model = imported.build()
     comparison = _compare(
-        model, variables, settings, row, _data_dir(request, settings), vocabularies
+        model, variables, settings, row, data_dir_of(request, settings), vocabularies
     )
+    # Only now: it writes a manifest beside the data.
+    data, where = data_of(request, settings, problem, vocabularies)
     report = ImportReport(
         checkpoint=checkpoint,
         settings=settings,
@@ -232,121 +129,12 @@ def read_model(
         else f"not used, because {training}; training begins at step 0",
         comparison=comparison,
     )
-    return imported, model, report
+    return dataclasses.replace(imported, data=data), model, report
 
 
 def _shares(sources: Mapping[str, Source]) -> bool:
     names = [name for source in sources.values() for name in source.names]
     return len(set(names)) < len(names)
-
-
-def _vocabularies(
-    request: ImportRequest,
-    checkpoint: OldCheckpoint,
-    settings: OldSettings,
-    tables: Tables,
-) -> Vocabularies:
-    rows = tables.source_size, tables.target_size
-    divisor = settings.get("vocab_divisor", 1)
-    if type(divisor) is not int or divisor < 1:
-        raise UserError(
-            f"received vocab_divisor={divisor} in {settings.origin}, expected a "
-            "positive integer."
-        )
-    if request.source_vocab is not None:
-        return given_vocabularies(
-            request.source_vocab, request.target_vocab, rows, divisor
-        )
-    if request.target_vocab is not None:
-        raise UserError(
-            "received target_vocab without source_vocab: give the inputs' as well."
-        )
-    folder = _data_dir(request, settings)
-    folders = [] if folder is None else [folder]
-    if request.data_dir is None:
-        folders.append(checkpoint.folder)
-    return find_vocabularies(folders, settings.problem, rows, divisor)
-
-
-def _data_dir(request: ImportRequest, settings: OldSettings) -> Path | None:
-    """Return the folder of the data: the given one, or the recorded one if there."""
-    if request.data_dir is not None:
-        return Path(request.data_dir)
-    recorded = settings.get("data_dir", None)
-    is_folder = isinstance(recorded, str) and Path(recorded).is_dir()
-    return Path(recorded) if is_folder else None
-
-
-def _target_space(
-    request: ImportRequest, checkpoint: OldCheckpoint, settings: OldSettings
-) -> tuple[int, str]:
-    """Return the row of the target spaces that the model was trained with, and why.
-
-    Raises:
-        UserError: If there is no such row.
-    """
-    if TARGET_SPACES not in checkpoint.shapes:
-        if request.target_space_id is not None:
-            raise UserError(
-                f"received target_space_id={request.target_space_id}, expected none: "
-                "the checkpoint has no embedding of target spaces."
-            )
-        return 0, ""
-    rows = checkpoint.shapes[TARGET_SPACES][0]
-    if (row := request.target_space_id) is not None:
-        if not 0 <= row < rows:
-            raise UserError(
-                f"received target_space_id={row}, expected a row below {rows}."
-            )
-        return row, "as given"
-    if (row := used_target_space(checkpoint)) is not None:
-        return row, "the only one that was trained"
-    problem = settings.problem or ""
-    for beginning, row in _TARGET_SPACES.items():
-        if problem.startswith(beginning):
-            return row, f"that of {problem}"
-    return (
-        0,
-        "that of text problems since version 1.3 (target_space_id chooses another)",
-    )
-
-
-def _registered(problem: str | None) -> str:
-    """Return the name of a problem that is registered here."""
-    name = problem or ""
-    base = name.removesuffix(registry.REVERSED_SUFFIX)
-    return (base if base in registry.problems else _ANY_PROBLEM) + name[len(base) :]
-
-
-def _data(
-    request: ImportRequest,
-    settings: OldSettings,
-    problem: str,
-    vocabularies: Vocabularies,
-) -> tuple[PreparedData | None, str]:
-    """Return the data in `data_dir` that training can go on with, and where it is.
-
-    Returns:
-        The data, or None, and its folder, or why there is none, for messages.
-    """
-    if request.data_dir is None:
-        return None, "none given (data_dir)"
-    registered = catalogue.problem(problem)
-    try:
-        old_name = (settings.problem or "").removesuffix(registry.REVERSED_SUFFIX)
-        source, target = vocabularies.tokenizers
-        own = (target, source) if registered.was_reversed else (source, target)
-        data = PreparedData.find(request.data_dir, registered) or adopt(
-            registered, request.data_dir, old_name, own
-        )
-        if data is None:
-            return None, f"{request.data_dir} has no shards of {old_name or problem}"
-        pairs = zip(data.tokenizers(), vocabularies.tokenizers, strict=True)
-        if any(own.to_bytes() != known.to_bytes() for own, known in pairs):
-            return None, f"that in {request.data_dir} has another vocabulary"
-    except UserError as error:
-        return None, f"not used: {error}"
-    return data, str(data.folder)
 
 
 def _compare(

@@ -64,10 +64,8 @@ def run(args: argparse.Namespace) -> None:
     find_old_checkpoint(args.checkpoint_path or args.model)  # fails at once
     import_tensorflow()
     load_catalogue(args.t2t_usr_dir)
-    from t2t_repro.features.tensor2tensor.checkpoint_import import (
-        ImportRequest,
-        import_checkpoint,
-    )
+    from t2t_repro.features.tensor2tensor.checkpoint_import import import_checkpoint
+    from t2t_repro.features.tensor2tensor.import_report import ImportRequest
 
     given = {name: getattr(args, name) for name in FLAGS}
     given["hparams"] = given["hparams"] or ""
