@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.constants import EOS_ID
 from t2t_repro.errors import UserError
 from t2t_repro.features.tensor2tensor.subword_encoder import SubwordTokenizer
 from t2t_repro.features.tensor2tensor.token_encoders import (
@@ -77,14 +78,13 @@ def test_the_graph_has_the_ids_and_texts_of_python(golden, tokenizers, kind):
 
 def test_the_graph_knows_the_words_of_subwords(golden, tokenizers):
     tokenizer = tokenizers["subwords"]
-    in_graph = tokenizer.in_graph()
     source = np.random.default_rng(1)
-    rows = [tokenizer.encode(line) for line in golden["subwords"]["lines"][:100]]
-    rows += source.integers(0, tokenizer.vocab_size, (100, 20)).tolist()
-    for ids in filter(None, rows):
-        starts = [start for start, _ in tokenizer.word_spans(ids)]
-        begins = in_graph.begins_word(tf.constant(ids, tf.int32)).numpy()
-        assert np.flatnonzero(begins).tolist() == starts
+    rows = [tokenizer.encode(line) for line in golden["subwords"]["lines"]]
+    rows += source.integers(0, tokenizer.vocab_size, (200, 20)).tolist()
+    ids = [token for row in rows for token in (*row, EOS_ID)]
+    starts = [start for start, _ in tokenizer.word_spans(ids)]
+    begins = tokenizer.in_graph().begins_word(tf.constant(ids, tf.int32)).numpy()
+    assert np.flatnonzero(begins).tolist() == starts
 
 
 @pytest.mark.parametrize(
