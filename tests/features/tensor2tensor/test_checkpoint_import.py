@@ -19,6 +19,7 @@ from t2t_repro.training.losses import token_losses
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_state import TrainingCheckpoints
+from tests.support.eager import train_eagerly
 from tests.support.old_models import (
     DATA,
     GOLDEN,
@@ -57,8 +58,10 @@ def test_logits_and_losses_are_tensor2tensors(imported, name):
     assert mean == pytest.approx(texts["loss"], rel=1e-5)
 
 
-@pytest.mark.parametrize(("search", "beam_size"), [("greedy", 1), ("beam", 4)])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "search", "beam_size"),
+    [("v3", "beam", 4), ("v1", "greedy", 1), ("separate", "beam", 4)],
+)
 def test_translations_are_tensor2tensors(imported, name, search, beam_size):
     texts, _ = expected(name)
     hparams = DecodeHParams(beam_size=beam_size, alpha=0.6, extra_length=50)
@@ -81,7 +84,7 @@ def test_the_report_says_where_everything_comes_from(imported, name):
 
 
 @pytest.mark.parametrize("name", ["v3", "separate"])
-def test_the_next_updates_are_tensor2tensors(tmp_path, name):
+def test_the_next_updates_are_tensor2tensors(tmp_path, name, monkeypatch):
     """Also for a matrix that only a lookup reads: its gradient is dense there."""
     asked = request(copied(name, tmp_path / "model"), hparams=NO_DROPOUT)
     system, report = import_checkpoint(asked, tmp_path / "run")
@@ -92,6 +95,7 @@ def test_the_next_updates_are_tensor2tensors(tmp_path, name):
     TrainingCheckpoints(settings, model, optimizer).restore_latest()
     assert int(optimizer.iterations.numpy()) == STEP
     smoothing = run.hparams.label_smoothing
+    train_eagerly(monkeypatch)
     step = make_train_step(
         model, optimizer, tf.distribute.get_strategy(), StepOptions(smoothing)
     )
