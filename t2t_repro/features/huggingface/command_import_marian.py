@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from t2t_repro.cli.loading import import_tensorflow, load_catalogue
 
@@ -23,6 +24,7 @@ def run(args: argparse.Namespace) -> None:
     """Import, and print what was found."""
     load_catalogue(None)
     import_tensorflow()
+    from t2t_repro.features.huggingface.marian_config import HPARAMS_SET
     from t2t_repro.features.huggingface.marian_import import read_marian
     from t2t_repro.runs.imported_run import write_run
 
@@ -34,5 +36,14 @@ def run(args: argparse.Namespace) -> None:
         f"{args.output_dir}: MarianMT, {h.num_encoder_layers} + {h.num_decoder_layers} "
         f"layers of width {h.hidden_size}, "
         f"{' and '.join(f'{size:,}' for size in sorted(sizes))} entries, "
-        f"{system.model.count_params():,} parameters"
+        f"{system.model.count_params():,} parameters\n"
+        f"hparams: {HPARAMS_SET}, {imported.hparams or 'unchanged'}"
+    )
+    names = system.run.tokenizers
+    paths = {side: Path(args.output_dir) / name for side, name in names.items()}
+    print(
+        "\nTrain on:\n"
+        f"  t2t datagen --problem text_pairs --data_dir DATA --source_model "
+        f"{paths['inputs']} --target_model {paths['targets']} --train_source ...\n"
+        f"  t2t train --data_dir DATA --output_dir {args.output_dir} --train_steps N"
     )

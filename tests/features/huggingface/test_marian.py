@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import pickle
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.cli.main import main
@@ -87,7 +89,7 @@ def test_the_graph_and_the_file_have_the_same_tokenizer(
     systems, expected, side, tmp_path
 ):
     tokenizer = getattr(systems["split"], side)
-    graph, lines = tokenizer.in_graph(), expected["lines"]
+    graph, lines = tokenizer.in_graph(), [*expected["lines"], "NUL \0 in a\0text"]
     ids = graph.encode(lines)
     assert ids.to_list() == [tokenizer.encode(line) for line in lines]
     texts = [text.decode() for text in graph.decode(ids.to_tensor()).numpy()]
@@ -186,6 +188,84 @@ def test_commands_import_translate_and_export(folder, expected, tmp_path, capsys
     export = ["export", "--format", "huggingface", "--output_dir", run]
     assert main([*export, "--export_dir", export_dir]) == 0
     assert "MarianMTModel.from_pretrained" in capsys.readouterr().out
+
+
+def changed(folder: Path, run: Path, changes: str, *dropped: str) -> System:
+    """Return a system with other hparams, and without some weights."""
+    model = read_marian(folder)
+    weights = {
+        path: value
+        for path, value in model.weights.items()
+        if not any(re.search(pattern, path) for pattern in dropped)
+    }
+    return write_run(
+        dataclasses.replace(
+            model, hparams=f"{model.hparams},{changes}", weights=weights
+        ),
+        run,
+    )
+
+
+def test_a_decoder_that_starts_from_zeros_needs_a_row_of_zeros(folder, tmp_path):
+    system = changed(folder / "shared", tmp_path / "run", "decoder_start=zeros")
+    with pytest.raises(UserError, match="train with decoder_start=pad"):
+        export_system(system, tmp_path / "exported")
+    assert not (tmp_path / "exported").exists()
+    # The softmax has its own row.
+    system = changed(folder / "untied", tmp_path / "untied", "decoder_start=zeros")
+    exported = read_safetensors(
+        export_system(system, tmp_path / "exported") / "model.safetensors"
+    )
+    pad = system.source_tokenizer.vocabulary.pad
+    assert not exported["model.decoder.embed_tokens.weight"][pad].any()
+    assert exported["lm_head.weight"][pad].any()
+
+
+def test_biases_that_a_model_lacks_are_zeros(folder, tmp_path):
+    lacking = ("attention/(query|key|value|output)/bias", "shared_embedding/bias")
+    changes = "attention_bias=False,logit_bias=False"
+    system = changed(folder / "shared", tmp_path / "run", changes, *lacking)
+    exported = read_safetensors(
+        export_system(system, tmp_path / "exported") / "model.safetensors"
+    )
+    attention = {name: x for name, x in exported.items() if "_proj.bias" in name}
+    assert len(attention) == 4 * (2 + 2)
+    for value in (*attention.values(), exported["final_logits_bias"]):
+        assert not value.any()
+
+
+def test_a_saved_model_has_the_same_translations(systems, expected, tmp_path):
+    hparams = DecodeHParams(beam_size=3, alpha=0.0)
+    systems["split"].export(tmp_path / "exported", hparams)
+    translate = tf.saved_model.load(str(tmp_path / "exported"))
+    texts = translate.signatures["serving_default"](tf.constant(expected["sources"]))
+    found = [text.decode() for text in texts["outputs"].numpy()]
+    assert found == expected["split"]["beam 3"]
+
+
+def test_a_run_trains_on_with_text_prepared_with_its_tokenizers(
+    folder, expected, tmp_path, capsys
+):
+    run, data = tmp_path / "run", str(tmp_path / "data")
+    system = write_run(read_marian(folder / "shared"), run)
+    files = {}
+    for side, texts in (("source", "sources"), ("target", "target_texts")):
+        files[side] = tmp_path / side
+        files[side].write_text("\n".join(expected[texts] * 4) + "\n", encoding="utf-8")
+    names = {"source": "inputs", "target": "targets"}
+    flags = []
+    for side, file in files.items():
+        flags += [f"--{split}_{side}={file}" for split in ("train", "dev")]
+        flags += [f"--{side}_model={run / system.run.tokenizers[names[side]]}"]
+    assert main(["datagen", "--problem", "text_pairs", "--data_dir", data, *flags]) == 0
+    train = ["train", "--data_dir", data, "--output_dir", str(run), "--xla", "off"]
+    assert main([*train, "--train_steps", "1", "--no_final_score"]) == 0
+    after = System.load(run)
+    assert after.run.hparams.shared_embedding_and_softmax_weights
+    assert after.model.source_embedding is after.model.softmax
+    before = {v.path: v.numpy() for v in system.model.weights}
+    change = max(np.abs(v.numpy() - before[v.path]).max() for v in after.model.weights)
+    assert 0 < change < 1e-3
 
 
 class Payload:
