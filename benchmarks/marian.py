@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 BEAMS = (1, 4)
 PAIRS_OF_LOGITS = 100
-LONGEST = 100  # tokens of a translation there; here, 50 more than the source
 
 
 def probe(task: Path) -> None:
@@ -83,17 +82,29 @@ def results(model, tokenizer, todo: dict) -> dict:
             for source, target in [*pairs][:PAIRS_OF_LOGITS]
         ]
     for beams in BEAMS:
-        found[f"beam {beams}"] = []
-        for start in range(0, len(sources), 50):
-            ids = model.generate(
-                **encoded(tokenizer, sources[start : start + 50]),
-                num_beams=beams,
-                length_penalty=0.0,
-                max_length=LONGEST,
-            )
-            texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
-            found[f"beam {beams}"] += texts
+        found[f"beam {beams}"] = translations(model, tokenizer, sources, beams)
     return found
+
+
+def translations(model, tokenizer, sources: list[str], beams: int) -> list[str]:
+    """Translate, with this package's limit: the tokens of the source and 50."""
+    by_length: dict[int, list[int]] = {}
+    for number, line in enumerate(sources):
+        by_length.setdefault(len(tokenizer(line)["input_ids"]), []).append(number)
+    texts = [""] * len(sources)
+    for length, numbers in by_length.items():
+        ids = model.generate(
+            **encoded(tokenizer, [sources[number] for number in numbers]),
+            num_beams=beams,
+            length_penalty=0.0,
+            max_length=None,
+            max_new_tokens=length + 50,
+            forced_eos_token_id=None,
+        )
+        found = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        for number, text in zip(numbers, found, strict=True):
+            texts[number] = text
+    return texts
 
 
 def compare(name: str, system: System, real: dict, todo: dict) -> None:

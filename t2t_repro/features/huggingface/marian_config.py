@@ -67,6 +67,8 @@ class MarianConfig:
             )
         self.shares_embeddings = self._is("share_encoder_decoder_embeddings")
         self.ties_softmax = self._is("tie_word_embeddings")
+        self.hidden_size = self._size("d_model")
+        self.filter_size = self._size("encoder_ffn_dim")
         self.encoder_layers = self._size("encoder_layers")
         self.decoder_layers = self._size("decoder_layers")
         self.vocab_size = self._size("vocab_size")
@@ -115,12 +117,12 @@ class MarianConfig:
         """Return the hparams that differ from the set's, as "name=value,...".
 
         Raises:
-            UsageError: If a value is out of range.
+            UsageError: If a value is out of range, before anything has its size.
         """
         base = catalogue.hparams(HPARAMS_SET)
         values = {
-            "hidden_size": self._size("d_model"),
-            "filter_size": self._size("encoder_ffn_dim"),
+            "hidden_size": self.hidden_size,
+            "filter_size": self.filter_size,
             "num_heads": self._size("encoder_attention_heads"),
             "num_hidden_layers": self.encoder_layers,
             "num_decoder_layers": self.decoder_layers,
@@ -135,7 +137,9 @@ class MarianConfig:
         if self.encoder_layers == self.decoder_layers:
             del values["num_decoder_layers"]
         changed = {n: v for n, v in values.items() if v != getattr(base, n)}
-        return ",".join(f"{name}={value}" for name, value in changed.items())
+        text = ",".join(f"{name}={value}" for name, value in changed.items())
+        base.parse(text)
+        return text
 
 
 # hparam -> the value that MarianMT computes, and how to train a model that has it

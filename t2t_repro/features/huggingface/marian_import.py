@@ -14,7 +14,7 @@ from t2t_repro.features.huggingface.marian_tokenizer import (
 from t2t_repro.features.huggingface.marian_weights import weights_from
 from t2t_repro.features.huggingface.tensor_files import Tensors, read_safetensors
 from t2t_repro.features.huggingface.torch_files import read_torch_file
-from t2t_repro.files import read_json
+from t2t_repro.files import MAX_BYTES, read_json
 from t2t_repro.runs.imported_run import ImportedModel
 
 _WEIGHTS = {"model.safetensors": read_safetensors, "pytorch_model.bin": read_torch_file}
@@ -112,13 +112,12 @@ def read_tokenizers(
 
 
 def _bytes(path: Path) -> bytes:
-    try:
+    if path.is_file() and path.stat().st_size <= MAX_BYTES:
         return path.read_bytes()
-    except OSError as error:
-        raise UserError(
-            f"cannot read {path}: {error.strerror or error}; expected a file of a "
-            "MarianMT model"
-        ) from error
+    raise UserError(
+        f"cannot read {path}, expected a SentencePiece model of at most {MAX_BYTES:,} "
+        "bytes"
+    )
 
 
 def _json(folder: Path, name: str, default: dict[str, Any] | None = None) -> Any:

@@ -31,12 +31,17 @@ class Pair(NamedTuple):
     Attributes:
         ours: Its path in the model.
         theirs: Its name in the file of weights.
-        transposed: Whether the matrix there is transposed.
+        shape: Its sizes there: D hidden_size, F filter_size. A matrix is transposed.
     """
 
     ours: str
     theirs: str
-    transposed: bool = False
+    shape: str
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether it is a matrix."""
+        return len(self.shape) == 2
 
 
 def layer_pairs(encoder_layers: int, decoder_layers: int) -> Iterator[Pair]:
@@ -50,25 +55,25 @@ def layer_pairs(encoder_layers: int, decoder_layers: int) -> Iterator[Pair]:
                 memory = f"{ours}/memory_attention"
                 yield from _attention(memory, f"{theirs}.encoder_attn")
             network = f"{ours}/feed_forward"
-            yield from _dense(f"{network}/filter", f"{theirs}.fc1")
-            yield from _dense(f"{network}/output", f"{theirs}.fc2")
+            yield from _dense(f"{network}/filter", f"{theirs}.fc1", "FD")
+            yield from _dense(f"{network}/output", f"{theirs}.fc2", "DF")
             yield from _norm(network, f"{theirs}.final_layer_norm")
 
 
 def _attention(ours: str, theirs: str) -> Iterator[Pair]:
     for part, name in (("query", "q"), ("key", "k"), ("value", "v"), ("output", "out")):
-        yield from _dense(f"{ours}/{part}", f"{theirs}.{name}_proj")
+        yield from _dense(f"{ours}/{part}", f"{theirs}.{name}_proj", "DD")
     yield from _norm(ours, f"{theirs}_layer_norm")
 
 
-def _dense(ours: str, theirs: str) -> Iterator[Pair]:
-    yield Pair(f"{ours}/kernel", f"{theirs}.weight", transposed=True)
-    yield Pair(f"{ours}/bias", f"{theirs}.bias")
+def _dense(ours: str, theirs: str, shape: str) -> Iterator[Pair]:
+    yield Pair(f"{ours}/kernel", f"{theirs}.weight", shape)
+    yield Pair(f"{ours}/bias", f"{theirs}.bias", shape[0])
 
 
 def _norm(ours: str, theirs: str) -> Iterator[Pair]:
-    yield Pair(f"{ours}_residual/normalization/gamma", f"{theirs}.weight")
-    yield Pair(f"{ours}_residual/normalization/beta", f"{theirs}.bias")
+    yield Pair(f"{ours}_residual/normalization/gamma", f"{theirs}.weight", "D")
+    yield Pair(f"{ours}_residual/normalization/beta", f"{theirs}.bias", "D")
 
 
 def weights_from(
@@ -86,14 +91,18 @@ def weights_from(
     """
     pairs = [*layer_pairs(config.encoder_layers, config.decoder_layers)]
     _check_names(tensors, {pair.theirs for pair in pairs})
+    sizes = {"D": config.hidden_size, "F": config.filter_size}
     values = {}
     for pair in pairs:
         value = _named(tensors, pair.theirs)
-        values[pair.ours] = value.T if pair.transposed else value
+        _check_shape(pair.theirs, value, tuple(sizes[name] for name in pair.shape))
+        values[pair.ours] = value.T if pair.is_transposed else value
     source, target, softmax = _tables(tensors, config)
     _check_rows(source, config.vocab_size, orders[0])
     _check_rows(target, config.target_vocab_size, orders[1])
     _check_rows(softmax, config.target_vocab_size, orders[1])
+    for table in (source, target, softmax):
+        _check_shape("embeddings", table, (len(table), config.hidden_size))
     bias = tensors.get(BIAS, np.zeros(config.target_vocab_size, np.float32)).reshape(-1)
     _check_rows(bias, config.target_vocab_size, orders[1])
     if config.shares_embeddings and config.ties_softmax:
@@ -112,6 +121,14 @@ def _named(tensors: Tensors, *names: str) -> np.ndarray:
         if name in tensors:
             return tensors[name]
     raise UserError(f"the weights lack {names[0]}: they are of another model or cut")
+
+
+def _check_shape(name: str, value: np.ndarray, expected: tuple[int, ...]) -> None:
+    if value.shape != expected:
+        raise UserError(
+            f"the weights have {name} of shape {value.shape}, expected {expected}: "
+            "they are not those of config.json"
+        )
 
 
 def _check_names(tensors: Tensors, names: set[str]) -> None:
@@ -174,7 +191,7 @@ def tensors_of(
         if value is None:  # attention without biases
             kernel = weights[pair.ours.removesuffix("bias") + "kernel"]
             value = np.zeros(kernel.shape[1], np.float32)
-        tensors[pair.theirs] = value.T if pair.transposed else value
+        tensors[pair.theirs] = value.T if pair.is_transposed else value
     softmax = "shared_embedding"
     if f"{_ROOT}/{softmax}/table" in weights:
         tensors[SHARED] = _placed(weights[f"{_ROOT}/{softmax}/table"], orders[1])

@@ -343,7 +343,11 @@ BAD = {
     ),
     "another width": (
         lambda f: change(f / "config.json", encoder_ffn_dim=16, decoder_ffn_dim=16),
-        "has shape",
+        "of shape .12, 8., expected .16, 8.",
+    ),
+    "a million layers": (
+        lambda f: change(f / "config.json", encoder_layers=10**6),
+        "num_hidden_layers: received 1000000",
     ),
     "another vocabulary": (
         lambda f: change(f / "config.json", vocab_size=91),
