@@ -56,6 +56,6 @@ def run(args: argparse.Namespace, hparams: DecodeHParams) -> None:
     print(
         f"Use it with `t2t decode --output_dir {shlex.quote(args.output_dir)} --engine "
         f"ctranslate2 --export_dir {shlex.quote(args.export_dir)}`, or in any program "
-        "with ctranslate2 and\n"
-        "sentencepiece; docs/serving.md has such a program."
+        "with ctranslate2;\n"
+        "docs/serving.md has one for vocabularies of SentencePiece."
     )
