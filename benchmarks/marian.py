@@ -138,6 +138,20 @@ def compare(name: str, system: System, real: dict, todo: dict) -> None:
         hparams = DecodeHParams(beam_size=beams, alpha=0.0)
         texts = system.translate(todo["sources"], hparams)
         print(f"  beam {beams}: {equal(texts, real[f'beam {beams}'])} texts equal")
+        pairs = zip(todo["sources"], texts, real[f"beam {beams}"], strict=True)
+        others = [pair for pair in pairs if pair[1] != pair[2]]
+        if others:
+            sources, ours, theirs = zip(*others, strict=True)
+            gains = [
+                ours.score - theirs.score
+                for ours, theirs in zip(
+                    system.score(sources, ours, hparams),
+                    system.score(sources, theirs, hparams),
+                    strict=True,
+                )
+            ]
+            better = sum(gain > 0 for gain in gains)
+            print(f"    of the others, {better} of {len(gains)} more probable here")
 
 
 def equal(found: list, real: list) -> str:

@@ -174,7 +174,10 @@ def test_the_trial_of_the_largest_batch_makes_both_passes_and_gives_advice(monke
     )
     trainer = mock.MagicMock(strategy=ONE_REPLICA)
     plan = trainer.batches.data.plan = BatchPlan.for_training(hparams, 3)
-    tokenizers = tuple(types.SimpleNamespace(vocab_size=size) for size in SIZES)
+    tokenizers = tuple(
+        types.SimpleNamespace(vocab_size=size, same_ids=lambda other: False)
+        for size in SIZES
+    )
     data = types.SimpleNamespace(tokenizers=lambda: tokenizers)
     devices.check_memory(hparams, trainer, data, UpdateSize.of(hparams, 1))
     assert tried.call["train_step"] is trainer.train_step
