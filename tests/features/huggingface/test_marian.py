@@ -28,6 +28,7 @@ from t2t_repro.runs.imported_run import write_run
 from t2t_repro.runs.system import System
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import load_tokenizer
+from tests.support.eager import train_eagerly
 
 ARCHIVE = Path(__file__).parents[2] / "golden" / "marian.zip"
 KINDS = ("shared", "split", "untied")
