@@ -408,7 +408,7 @@ def check_new_folder(folder: str | Path) -> None:
         UserError: If it is refused.
     """
     check_tensorflow_path(folder)
-    if Path(folder).exists():
+    if os.path.lexists(Path(folder)):  # also a link to nowhere
         raise UserError(
             f"received the new folder {folder}, which exists: remove it or give "
             "another."

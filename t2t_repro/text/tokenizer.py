@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import abc
+import errno
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -164,14 +166,24 @@ def check_in_vocabulary(tokenizer: Tokenizer, text: str, ids: Sequence[int]) -> 
     )
 
 
+_MAX_BYTES = 64 * 2**20  # the largest real vocabularies are a few megabytes
+
+
 def read_vocabulary_file(path: str | Path) -> bytes:
     """Read the bytes of a vocabulary file.
 
     Raises:
-        UserError: If the file cannot be read, or is empty.
+        UserError: If the file cannot be read, is empty or too large, or is not a
+            regular file, whose end might never come.
     """
     try:
-        content = Path(path).read_bytes()
+        mode = Path(path).stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        with Path(path).open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {_MAX_BYTES:,} bytes")
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UserError(

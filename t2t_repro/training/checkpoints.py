@@ -222,8 +222,11 @@ def open_checkpoint(path: str, advice: str) -> Generator[tf.train.CheckpointRead
     Raises:
         DamagedCheckpointError: If the files cannot be read.
     """
-    # A file without read permission is not damaged; this error names it.
     for file in checkpoint_files(path):
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            reason = f"{file.name} is not a regular file"  # reading might never end
+            raise DamagedCheckpointError(path, reason, advice)
+        # A file without read permission is not damaged; this error names it.
         file.open("rb").close()
     with without_pattern(path) as readable:
         try:

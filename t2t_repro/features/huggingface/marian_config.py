@@ -59,11 +59,11 @@ class MarianConfig:
             "decoder_start_token_id", values.get("decoder_start_token_id"), self.pad
         )
         self.check_bad_words(values)
-        if self.values.get("activation_function") not in _ACTIVATIONS:
+        activation = self.values.get("activation_function")
+        if type(activation) is not str or activation not in _ACTIVATIONS:
             raise UserError(
-                "received config.json with activation_function="
-                f"{self.values.get('activation_function')!r}, expected one of "
-                f"{', '.join(_ACTIVATIONS)}"
+                f"received config.json with activation_function={activation!r}, "
+                f"expected one of {', '.join(_ACTIVATIONS)}"
             )
         self.shares_embeddings = self._is("share_encoder_decoder_embeddings")
         self.ties_softmax = self._is("tie_word_embeddings")

@@ -89,6 +89,11 @@ def read_tokenizers(
     path = folder / "target_vocab.json"
     settings = _json(folder, "tokenizer_config.json", {})
     separate = settings.get("separate_vocabs", path.is_file())
+    if type(separate) is not bool:
+        raise UserError(
+            f"received {folder / 'tokenizer_config.json'} with separate_vocabs="
+            f"{separate!r:.99}, expected true or false"
+        )
     if separate and config.shares_embeddings:
         raise UserError(
             f"received {folder} with two vocabularies and "

@@ -71,6 +71,10 @@ class MarianVocabulary:
         """
         by_id: dict[int, str] = {}
         for entry, number in ids.items():
+            if entry.encode("utf-8", "replace").decode() != entry:
+                raise UserError(
+                    f"received {name} with the entry {entry!a:.99}, expected text"
+                )
             if type(number) is not int or not 0 <= number < len(ids):
                 raise UserError(
                     f"received {name} with id {number!r} of {entry!r}, expected a "
@@ -135,7 +139,8 @@ class MarianTokenizer(Tokenizer):
         name: str = "given as bytes",
     ) -> None:
         try:
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=spm)
+            self._processor = sentencepiece.SentencePieceProcessor()
+            self._processor.LoadFromSerializedProto(spm)
         except RuntimeError as error:
             raise UserError(
                 f"received {name}, expected a SentencePiece model: it is damaged or "

@@ -132,19 +132,26 @@ def _check_shape(name: str, value: np.ndarray, expected: tuple[int, ...]) -> Non
 
 
 def _check_names(tensors: Tensors, names: set[str]) -> None:
-    """Refuse tensors without a place, and positions that are no sinusoids."""
+    """Refuse tensors without a place, NaN, and positions that are no sinusoids."""
     unknown = sorted(set(tensors) - names - {*_TABLES, *_SINUSOIDS, BIAS})
     if unknown:
         raise UserError(
-            f"the weights have {unknown[0]}, which no MarianMT model of this size has"
+            f"the weights have {unknown[0]!a:.99}, which no MarianMT model of this "
+            "size has"
         )
+    for name, value in tensors.items():
+        if not np.isfinite(value).all():
+            raise UserError(
+                f"the weights have values of {name} that are no finite numbers: they "
+                "are damaged"
+            )
     for name in _SINUSOIDS:
         if name in tensors and not _is_sinusoidal(tensors[name]):
             raise UserError(f"{name} are not the sinusoids of MarianMT")
 
 
 def _is_sinusoidal(table: np.ndarray) -> bool:
-    if table.ndim != 2 or table.shape[1] % 2:
+    if table.ndim != 2 or not table.size or table.shape[1] % 2:
         return False
     half = table.shape[1] // 2
     frequencies = 10_000.0 ** (-np.arange(half) / half)
@@ -165,11 +172,12 @@ def _tables(
 
 
 def _check_rows(table: np.ndarray, rows: int, order: list[int]) -> None:
-    if len(table) != rows or len(order) != rows:
+    there = table.shape[0] if table.ndim else 0
+    if there != rows or len(order) != rows:
         raise UserError(
-            f"the weights have {len(table):,} rows of embeddings, config.json a "
-            f"vocabulary of {rows:,} and vocab.json {len(order):,} entries, expected "
-            "the same number"
+            f"the weights have {there:,} rows of embeddings, config.json a vocabulary "
+            f"of {rows:,} and vocab.json {len(order):,} entries, expected the same "
+            "number"
         )
 
 

@@ -54,6 +54,7 @@ def read_safetensors(path: Path) -> Tensors:
             header = parse_json(file.read(length))
             header.pop("__metadata__", None)
             content = np.memmap(path, np.uint8, "r", _LENGTH.size + length)
+            _check_places(header, len(content))
             return {
                 name: _tensor(content, **description)
                 for name, description in header.items()
@@ -66,20 +67,35 @@ def read_safetensors(path: Path) -> Tensors:
         ) from error
 
 
+def _check_places(header: Mapping[str, Any], size: int) -> None:
+    """Refuse tensors that share bytes, which would need more memory than the file has.
+
+    Raises:
+        ValueError: If they are refused.
+    """
+    last = 0
+    for start, end in sorted(about["data_offsets"] for about in header.values()):
+        if start < last:
+            raise ValueError("tensors that overlap")
+        last = end
+    if last > size:
+        raise ValueError(f"tensors up to byte {last}, of which {size} are there")
+
+
 def _tensor(
     content: np.ndarray, *, dtype: str, shape: list[int], data_offsets: list[int]
 ) -> np.ndarray:
     """Read one tensor.
 
     Raises:
-        ValueError: If its place does not fit the file, its shape or its dtype.
+        ValueError: If its place does not fit its shape or its dtype.
     """
     start, end = data_offsets
     kind = np.dtype(FLOATS[dtype])
     if not all(type(n) is int and n >= 0 for n in (*shape, start, end)):
         raise ValueError(f"shape {shape} at {data_offsets}")
-    if end > len(content) or end - start != math.prod(shape) * kind.itemsize:
-        raise ValueError(f"{dtype} {shape} at {data_offsets} of {len(content)} bytes")
+    if end - start != math.prod(shape) * kind.itemsize:
+        raise ValueError(f"{dtype} {shape} at {data_offsets}")
     values = np.frombuffer(content[start:end].tobytes(), kind.newbyteorder("<"))
     return values.astype(np.float32).reshape(shape)
 

@@ -1,109 +1,35 @@
 """Tensors of a `pytorch_model.bin`, read without PyTorch and without executing it.
 
-PyTorch writes a pickle, whose instructions can call any function. Here they can only
-make dicts and describe tensors; a file that names anything else is refused. PyTorch
-1.6 and later (`torch/serialization.py: _save`) writes an uncompressed zip archive with
-the pickle and a file per tensor; earlier versions (`_legacy_save`) wrote several
-pickles and then the tensors.
+PyTorch 1.6 and later (`torch/serialization.py: _save`) writes an uncompressed zip
+archive with a pickle, which `torch_pickle` reads, and a file per tensor; earlier
+versions (`_legacy_save`) wrote several pickles and then the tensors.
 """
 
 from __future__ import annotations
 
 import io
 import math
-import pickle
+import os
 import struct
 import zipfile
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
-import ml_dtypes
 import numpy as np
 
 from t2t_repro.errors import UserError
 from t2t_repro.features.huggingface.tensor_files import Tensors
+from t2t_repro.features.huggingface.torch_pickle import (
+    Storage,
+    StoredTensor,
+    load_pickle,
+)
 
 _LARGEST_PICKLE = 16 * 2**20
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 _LEGACY_PROTOCOL = 1001
-
-
-_STORAGES = {
-    "DoubleStorage": np.dtype("<f8"),
-    "FloatStorage": np.dtype("<f4"),
-    "HalfStorage": np.dtype("<f2"),
-    "BFloat16Storage": np.dtype(ml_dtypes.bfloat16),
-    "LongStorage": np.dtype("<i8"),
-}
-
-
-class Storage(NamedTuple):
-    """A named array of a file: its key, and the name of its kind."""
-
-    key: str
-    kind: str
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Type of its numbers."""
-        return _STORAGES[self.kind]
-
-
-class StoredTensor(NamedTuple):
-    """A tensor inside a storage."""
-
-    storage: Storage
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-
-class _Rebuild:
-    """What makes a tensor; a pickle can change no attribute of it."""
-
-    __slots__ = ()
-
-    def __call__(
-        self, storage: Any, offset: Any, shape: Any, strides: Any, *_: Any
-    ) -> StoredTensor:
-        return StoredTensor(storage, offset, shape, strides)
-
-
-class _Parameter:
-    """What makes a parameter of a tensor: the same tensor."""
-
-    __slots__ = ()
-
-    def __call__(self, data: Any, *_: Any) -> Any:
-        return data
-
-
-_KNOWN: dict[tuple[str, str], Any] = {
-    ("collections", "OrderedDict"): OrderedDict,
-    ("torch._utils", "_rebuild_tensor_v2"): _Rebuild(),
-    ("torch._utils", "_rebuild_parameter"): _Parameter(),
-    **{("torch", name): name for name in _STORAGES},
-}
-
-
-class _Unpickler(pickle.Unpickler):
-    """An unpickler that can only make dicts and describe tensors."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _KNOWN:
-            raise UserError(
-                f"it names {module}.{name}, which no file of weights needs and which "
-                "is not executed"
-            )
-        return _KNOWN[module, name]
-
-    def persistent_load(self, pid: Any) -> Storage:
-        name, kind, key, *_ = pid
-        if name != "storage" or kind not in _STORAGES:
-            raise ValueError(f"an object of kind {kind!r}")
-        return Storage(str(key), kind)
+_MOST_AXES = 8
 
 
 def read_torch_file(path: Path) -> Tensors:
@@ -146,13 +72,27 @@ def _read_zip(archive: zipfile.ZipFile) -> Tensors:
     if order in archive.namelist() and _stored(archive, order) != b"little":
         raise ValueError("a byte order other than little")
     pickled = _stored(archive, names[0], _LARGEST_PICKLE)
-    found = _Unpickler(io.BytesIO(pickled)).load()
+    found = load_pickle(io.BytesIO(pickled))
+    _check_no_overlap(archive)
 
     def content(storage: Storage) -> np.ndarray:
         values = _stored(archive, f"{folder}data/{storage.key}")
         return np.frombuffer(values, storage.dtype)
 
     return _tensors(found, content)
+
+
+def _check_no_overlap(archive: zipfile.ZipFile) -> None:
+    """Refuse files that share bytes, which would need more memory than the archive has.
+
+    Raises:
+        ValueError: If they are refused.
+    """
+    last = 0
+    for about in sorted(archive.infolist(), key=lambda about: about.header_offset):
+        if about.header_offset < last:
+            raise ValueError("files that overlap")
+        last = about.header_offset + about.file_size
 
 
 def _stored(archive: zipfile.ZipFile, name: str, limit: float = math.inf) -> bytes:
@@ -164,22 +104,25 @@ def _stored(archive: zipfile.ZipFile, name: str, limit: float = math.inf) -> byt
 
 
 def _read_legacy(file: IO[bytes]) -> Tensors:
-    magic, protocol = _Unpickler(file).load(), _Unpickler(file).load()
+    head = io.BytesIO(file.read(_LARGEST_PICKLE))
+    magic, protocol = load_pickle(head), load_pickle(head)
     if (magic, protocol) != (_LEGACY_MAGIC, _LEGACY_PROTOCOL):
         raise ValueError("neither a zip archive nor PyTorch's older format")
-    system = _Unpickler(file).load()
+    system = load_pickle(head)
     if not system.get("little_endian"):
         raise ValueError("a byte order other than little")
-    found, keys = _Unpickler(file).load(), _Unpickler(file).load()
+    found, keys = load_pickle(head), load_pickle(head)
+    file.seek(head.tell())
     dtypes = {tensor.storage.key: tensor.storage.dtype for tensor in found.values()}
     storages: dict[str, np.ndarray] = {}
+    end = os.fstat(file.fileno()).st_size
     for key in keys:
         (length,) = struct.unpack("<q", file.read(8))
         dtype = dtypes[key]
-        content = file.read(length * dtype.itemsize) if length >= 0 else b""
-        if len(content) != length * dtype.itemsize:
+        size = length * dtype.itemsize
+        if not 0 <= size <= end - file.tell():
             raise ValueError("the file ends in the middle of a tensor")
-        storages[key] = np.frombuffer(content, dtype)
+        storages[key] = np.frombuffer(file.read(size), dtype)
     return _tensors(found, lambda storage: storages[storage.key])
 
 
@@ -190,28 +133,32 @@ def _tensors(found: Any, content: Callable[[Storage], np.ndarray]) -> Tensors:
     read: dict[str, np.ndarray] = {}
     tensors = {}
     for name, tensor in found.items():
-        if type(name) is not str or not isinstance(tensor, StoredTensor):
-            raise ValueError(f"{name!r} is no tensor")
+        if not isinstance(tensor, StoredTensor):
+            raise ValueError(f"{name!r:.99} is no tensor")
         if not isinstance(tensor.storage, Storage):
-            raise ValueError(f"{name} has no storage")
+            raise ValueError(f"{name!r:.99} has no storage")
         if tensor.storage.dtype.kind == "i":
             continue
         key = tensor.storage.key
         if key not in read:
-            read[key] = content(tensor.storage)
+            read[key] = content(tensor.storage).astype(np.float32, copy=False)
         tensors[name] = _view(name, tensor, read[key])
     return tensors
 
 
 def _view(name: str, tensor: StoredTensor, values: np.ndarray) -> np.ndarray:
-    numbers = (tensor.offset, *tensor.shape, *tensor.strides)
-    if not all(type(n) is int and n >= 0 for n in numbers):
-        raise ValueError(f"{name} has shape {tensor.shape}")
-    size = math.prod(tensor.shape)
-    in_order = [math.prod(tensor.shape[n + 1 :]) for n in range(len(tensor.shape))]
-    if size > 1 and list(tensor.strides) != in_order:
-        raise ValueError(f"{name} is not stored row by row")
+    shape, strides = tensor.shape, tensor.strides
+    if not (type(shape) is type(strides) is tuple and len(shape) <= _MOST_AXES):
+        raise ValueError(f"{name!r:.99} has another shape than a tensor of weights")
+    if not all(type(n) is int and n >= 0 for n in (tensor.offset, *shape, *strides)):
+        raise ValueError(f"{name!r:.99} has a shape of other numbers than sizes")
+    size = math.prod(shape)
+    in_order = [math.prod(shape[n + 1 :]) for n in range(len(shape))]
+    if size > 1 and list(strides) != in_order:
+        raise ValueError(f"{name!r:.99} is not stored row by row")
     part = values[tensor.offset : tensor.offset + size]
     if len(part) != size:
-        raise ValueError(f"{name} has {size} values, of which {len(part)} are there")
-    return part.astype(np.float32).reshape(tensor.shape)
+        raise ValueError(
+            f"{name!r:.99} has {size} values, of which {len(part)} are there"
+        )
+    return part.reshape(shape)

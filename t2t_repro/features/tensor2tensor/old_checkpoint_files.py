@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def _newest(folder: Path) -> str:
         named = _STATE.search(state.read_text("utf-8", "replace"))
         # The folder may have been moved since.
         path = folder / Path(named[1]).name if named else folder
-        if Path(f"{path}.index").exists():
+        if os.path.exists(f"{path}.index"):  # whatever the name is
             return str(path)
     found = all_checkpoints(folder)
     if found:

@@ -8,7 +8,6 @@ variables must agree, and give what is missing.
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from t2t_repro import catalogue, registry
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.tensor2tensor.old_names import HPARAM_VALUES, HPARAMS, SETS
 from t2t_repro.features.tensor2tensor.variable_names import MODEL, Shapes
-from t2t_repro.files import read_json
+from t2t_repro.files import parse_json, read_json
 
 SETTINGS_FILE = "hparams.json"
 FLAGS_FILES = ("flags.txt", "flags_t2t.txt")
@@ -153,7 +152,7 @@ def _parsed(hparams: str) -> dict[str, Any]:
             raise UsageError(f"hparams: received {piece!r}, expected name=value.")
         spelt = text.lower() if text.lower() in ("true", "false") else text
         try:
-            given[name] = json.loads(spelt)
+            given[name] = parse_json(spelt)
         except ValueError:
             given[name] = text
     return given

@@ -195,13 +195,13 @@ def check_special_entries(
     Raises:
         UserError: If an entry has another name.
     """
-    found = list(entries[: len(special)])
+    found = [*entries[: len(special)]]
     if len(found) < len(special) or any(map(_is_other, found, special)):
         usual = " and ".join(repr(names[0]) for names in special)
         raise UserError(
-            f"received vocabulary file {name}, which begins with {found}, expected a "
-            f"vocabulary of tensor2tensor, which begins with {usual}: the ids of "
-            "padding and of the end of a sentence"
+            f"received vocabulary file {name}, which begins with {found!r:.99}, "
+            f"expected a vocabulary of tensor2tensor, which begins with {usual}: the "
+            "ids of padding and of the end of a sentence"
         )
 
 

@@ -20,7 +20,6 @@ from t2t_repro.files import matching
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.tokenizer import read_vocabulary_file
 
-_MAX_BYTES = 64 * 2**20  # the largest real ones are below one megabyte
 _MAX_FILES = 200
 
 
@@ -150,11 +149,6 @@ def _load(path: Path) -> _Vocabulary:
     Raises:
         UserError: If it is too large, damaged or something else.
     """
-    if path.is_file() and path.stat().st_size > _MAX_BYTES:
-        raise UserError(
-            f"received vocabulary file {path} of {path.stat().st_size:,} bytes, "
-            f"expected at most {_MAX_BYTES:,}."
-        )
     content = read_vocabulary_file(path)
     # Early versions name no kind; subwords have quotes around them.
     is_quoted = content.startswith((b"'", b'"'))

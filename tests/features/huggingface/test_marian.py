@@ -9,6 +9,7 @@ import pickle
 import re
 import shutil
 import struct
+import time
 import zipfile
 from pathlib import Path
 
@@ -280,6 +281,7 @@ def zipped(content: bytes) -> bytes:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as out:
         out.writestr("archive/data.pkl", content)
+        out.writestr("archive/data/0", b"")
     return archive.getvalue()
 
 
@@ -295,16 +297,57 @@ def test_a_pickle_that_calls_anything_is_refused_and_not_executed(
     assert not (tmp_path / "executed").exists()
 
 
-def header(path: Path, **changes) -> None:
-    """Change the description of a tensor of a file."""
+TENSOR = (
+    b"ctorch._utils\n_rebuild_tensor_v2\n(("
+    b"X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0" + b"0tQK\0"
+)
+NAME = b"}X\x01\0\0\0x"
+
+
+@pytest.mark.parametrize(
+    ("instructions", "message"),
+    [
+        (b"K\1r\xff\xff\xff\x7f.", "a int instead of a dict"),
+        (b"})" + b"2\x86" * 60 + b"Ns.", "the instruction DUP"),
+        (b"})" + b"q\0h\0\x86" * 60 + b"Ns.", "a key that is no name"),
+        (NAME + TENSOR + b"(" + b"K\x02" * 40_000 + b"tK\x01\x85tRs.", "another shape"),
+        (b"N" * 2**20 + b".", "more than 1,048,576 instructions"),
+        (NAME + TENSOR + b"K\x01\x85K\x01\x85tRs.", "1 values, of which 0 are there"),
+    ],
+    ids=["memory", "copies", "keys", "axes", "length", "values"],
+)
+def test_a_small_pickle_takes_little_time_and_memory(tmp_path, instructions, message):
+    path = tmp_path / "pytorch_model.bin"
+    path.write_bytes(zipped(b"\x80\x02" + instructions))
+    begin = time.monotonic()
+    with pytest.raises(UserError, match=message):
+        read_torch_file(path)
+    assert time.monotonic() - begin < 10
+
+
+def header(
+    path: Path,
+    name: str = "final_logits_bias",
+    start: int | None = None,
+    end: int | None = None,
+    **changes: object,
+) -> None:
+    """Change the description of a tensor of a file; `end` is also counted from it."""
     content = path.read_bytes()
     length = struct.unpack("<Q", content[:8])[0]
     values = json.loads(content[8 : 8 + length])
-    values["final_logits_bias"] |= changes
+    about = values.setdefault(name, {"dtype": "F32", "data_offsets": [0, 0]})
+    if start is not None:
+        about["data_offsets"][0] = start
+    if end is not None:
+        about["data_offsets"][1] = about["data_offsets"][0] + end
+    about.update(changes)
     text = json.dumps(values).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
 
 
+SHARED = "model.shared.weight"
+POSITIONS = "model.encoder.embed_positions.weight"
 BAD = {
     "another model": (
         lambda f: change(f / "config.json", model_type="bart"),
@@ -342,7 +385,7 @@ BAD = {
     ),
     "more layers in the file": (
         lambda f: change(f / "config.json", encoder_layers=1),
-        "have model.encoder.layers.1.fc1.bias, which no MarianMT",
+        "have 'model.encoder.layers.1.fc1.bias', which no MarianMT",
     ),
     "another width": (
         lambda f: change(f / "config.json", encoder_ffn_dim=16, decoder_ffn_dim=16),
@@ -387,6 +430,40 @@ BAD = {
     "a width of text": (
         lambda f: change(f / "config.json", d_model="8"),
         "d_model='8', expected a number of at least 1",
+    ),
+    "an activation of a list": (
+        lambda f: change(f / "config.json", activation_function=[]),
+        r"activation_function=\[\], expected one of",
+    ),
+    "half a character": (
+        lambda f: change(f / "vocab.json", **{"\ud800": 92}),
+        r"with the entry '.ud800', expected text",
+    ),
+    "an empty SentencePiece": (
+        lambda f: (f / "source.spm").write_bytes(b""),
+        "source.spm, expected a SentencePiece model",
+    ),
+    "a choice of text": (
+        lambda f: change(f / "tokenizer_config.json", separate_vocabs="no"),
+        "separate_vocabs='no', expected true or false",
+    ),
+    "weights without an axis": (
+        lambda f: header(f / "model.safetensors", SHARED, shape=[], end=4),
+        "have 0 rows of embeddings",
+    ),
+    "weights that overlap": (
+        lambda f: header(f / "model.safetensors", SHARED, start=0, end=92 * 8 * 4),
+        "tensors that overlap",
+    ),
+    "a billion positions of nothing": (
+        lambda f: header(f / "model.safetensors", POSITIONS, shape=[10**9, 0], end=0),
+        "are not the sinusoids",
+    ),
+    "weights that are no numbers": (
+        lambda f: (f / "model.safetensors").write_bytes(
+            (f / "model.safetensors").read_bytes()[:-4] + b"\xff" * 4
+        ),
+        "of .* that are no finite numbers",
     ),
     "a dropout of text": (
         lambda f: change(f / "config.json", dropout="a,b"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,6 +12,7 @@ from t2t_repro.cli.main import main
 from t2t_repro.errors import UserError
 from t2t_repro.features.tensor2tensor.checkpoint_import import import_checkpoint
 from t2t_repro.features.tensor2tensor.numpy_forward import NumpyForward
+from t2t_repro.features.tensor2tensor.old_checkpoint_files import find_old_checkpoint
 from tests.support.old_models import (
     DATA,
     STEP,
@@ -127,6 +130,7 @@ def test_files_that_are_cut(model, kind, message, kept):
         ({"data_dir": "nowhere"}, "without a file vocab.*, expected a vocab.* of 272 "),
         ({"target_space_id": 32}, "target_space_id=32, expected a row below 32"),
         ({"hparams": "num_heads"}, "expected name=value"),
+        ({"hparams": "num_heads=" + "[" * 10**5}, "received num_heads=."),
         ({"checkpoint_path": "nowhere"}, "received nowhere, expected a folder"),
         ({"checkpoint_path": "/"}, "expected a folder with a checkpoint"),
     ],
@@ -144,6 +148,19 @@ def test_logits_that_differ(model, monkeypatch):
     exact = NumpyForward.logits
     monkeypatch.setattr(NumpyForward, "logits", lambda *ids: exact(*ids) + 2e-4)
     refused(model, "largest difference on 16 pairs is 2.0e-04, expected at most 1e-04")
+
+
+@pytest.mark.parametrize("name", [f"model.ckpt-{STEP}.index", "vocab.x.tokens"])
+def test_files_whose_end_might_never_come(model, name):
+    (model / name).unlink(missing_ok=True)
+    os.mkfifo(model / name)
+    changes = {"source_vocab": str(model / name)} if "vocab" in name else {}
+    refused(model, "is not a regular file", **changes)
+
+
+def test_a_state_file_that_names_nothing(model):
+    (model / "checkpoint").write_text(f'model_checkpoint_path: "{"x" * 5000}"\n')
+    assert find_old_checkpoint(model) == str(model / f"model.ckpt-{STEP}")
 
 
 def test_the_command_says_it_in_one_line(model, capsys):
