@@ -73,6 +73,8 @@ def _import_package(name: str, init_file: Path) -> ModuleType:
     for helper in features.modules("packages").values():
         helper.before_import()
     try:
+        if b"\0" in init_file.read_bytes():  # Python's error names no file
+            raise UsageError(f"t2t_usr_dir: received {init_file}, which is no text.")
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import importlib
 import shlex
 from collections.abc import Mapping
@@ -302,7 +303,7 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
         result.flags["problem"] = problem
         return
     data_dir = given.get("data_dir", "")
-    if data_dir and matching(Path(data_dir), f"{base}-train-*-of-*"):
+    if data_dir and matching(Path(data_dir), f"{glob.escape(base)}-train-*-of-*"):
         result.flags["problem"] = _OLD_DATA + suffix
         result.notes.append(f"{written}: the data in {data_dir}, as {_OLD_DATA}")
         return

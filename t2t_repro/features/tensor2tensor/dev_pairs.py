@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +36,7 @@ def read_dev_pairs(
     sides = (INPUTS, TARGETS)
     if base != problem:
         sides = sides[::-1]
-    shards = sorted(matching(data_dir, f"{base}-dev-*-of-*"))
+    shards = sorted(matching(data_dir, f"{glob.escape(base)}-dev-*-of-*"))
     pairs = itertools.chain.from_iterable(_pairs(path, sides, rows) for path in shards)
     return list(itertools.islice(pairs, _MAX_PAIRS))
 

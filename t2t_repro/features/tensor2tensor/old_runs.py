@@ -11,9 +11,10 @@ from pathlib import Path
 
 from t2t_repro.errors import UserError
 from t2t_repro.features.tensor2tensor.command_line import OF_THE_RUN, Translation
+from t2t_repro.features.tensor2tensor.old_checkpoint_files import find_old_checkpoint
 from t2t_repro.files import read_json
 from t2t_repro.runs.run import RUN_FILE
-from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import all_checkpoints, step_in_name
 
 _FORMAT = "format"  # of our description of a run
 # What the import needs to know of an old command line
@@ -40,14 +41,14 @@ def import_arguments(
     if not is_old_model(folder):
         return None
     asked = translation.flags.pop("checkpoint_path", None)
-    checkpoint = asked or all_checkpoints(folder)[-1]
+    checkpoint = find_old_checkpoint(asked) if asked else all_checkpoints(folder)[-1]
     if translation.command == "average":
         raise UserError(
             f"received {folder}, which tensor2tensor trained, expected a run of t2t: "
             "average its checkpoints with tensor2tensor, or import one of them with "
             f"`t2t import --from tensor2tensor {folder} --output_dir RUN`."
         )
-    run = folder.with_name(f"{folder.name}-imported-{step_of(checkpoint)}")
+    run = folder.with_name(f"{folder.name}-imported-{_name_of(checkpoint, folder)}")
     translation.flags["output_dir"] = str(run)
     if translation.command == "train":
         for name in set(OF_THE_RUN) - {"data_dir"}:
@@ -59,6 +60,17 @@ def import_arguments(
     flags |= {"checkpoint_path": checkpoint, "output_dir": str(run)}
     pairs = [text for name, value in flags.items() for text in (f"--{name}", value)]
     return ["import", str(folder), "--from", "tensor2tensor", *pairs]
+
+
+def _name_of(checkpoint: str, folder: Path) -> str:
+    """Return the step of a checkpoint, after the name of its folder if it is another.
+
+    `t2t-avg-all` gives an average the step of the last checkpoint.
+    """
+    path = Path(checkpoint).resolve()
+    step = step_in_name(checkpoint)
+    name = path.name if step is None else str(step)
+    return name if path.parent == folder.resolve() else f"{path.parent.name}-{name}"
 
 
 def is_old_model(folder: Path) -> bool:

@@ -12,7 +12,7 @@ import itertools
 import logging
 import random
 import tempfile
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -39,9 +39,11 @@ from t2t_repro.features.tensor2tensor.package_refusals import (
 )
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
+from t2t_repro.user_packages import located_error
 
 logger = logging.getLogger(__name__)
 
+_MAX_SHARDS = 99_999  # their names have five digits
 _THEIR_SPLITS = {"train": "train", "dev": "eval", "test": "test"}
 _SEED = 429459  # of t2t-datagen
 _TMP_DIR = "t2t_datagen"
@@ -147,7 +149,7 @@ class PackageProblem(Problem):
         self, settings: PrepareSettings, tmp_dir: str | Path | None
     ) -> tuple[Tokenizer, Tokenizer]:
         with _same_numbers("train"):
-            sample = next(iter(self._samples("train", tmp_dir)), None)
+            sample = next(self._samples("train", tmp_dir), None)
             if sample is None:
                 raise UserError(f"problem {self.name} yields no training pair")
             encoders = [side.encoder for side in self._sides(sample)]
@@ -176,12 +178,22 @@ class PackageProblem(Problem):
 
     def _samples(
         self, split: str, tmp_dir: str | Path | None
-    ) -> Iterable[dict[str, Any]]:
+    ) -> Iterator[dict[str, Any]]:
         folder = tmp_dir or Path(tempfile.gettempdir()) / _TMP_DIR
-        samples = self.package_problem.generate_encoded_samples(
-            self._data_dir, str(folder), split
-        )
-        return (sample for sample in samples if sample is not None)
+        try:
+            for sample in self.package_problem.generate_encoded_samples(
+                self._data_dir, str(folder), split
+            ):
+                if sample is not None:
+                    yield sample
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if located_error(error) is not None:
+                raise  # the package's own, with its line
+            found = (
+                f"what it yields or its vocabulary ({type(error).__name__}: {error})"
+            )
+            instead = "yield dicts with the texts of inputs and targets"
+            raise self._refused("generate_samples", found, instead) from error
 
     def _sides(self, sample: dict[str, Any]) -> tuple[DeferredIds, DeferredIds]:
         source, target = (
@@ -198,14 +210,28 @@ class PackageProblem(Problem):
 
     def _shards(self) -> dict[str, int]:
         """Return the number of shards of each split, by tensor2tensor's names."""
-        found = {}
-        for split in self.package_problem.dataset_splits:
-            if split["split"] not in _THEIR_SPLITS.values():
+        splits = self.package_problem.dataset_splits
+        try:
+            found = {split["split"]: split["shards"] for split in splits}
+        except (KeyError, TypeError):
+            found = {}
+        if not found:
+            raise self._refused(
+                "dataset_splits",
+                f"dataset_splits of {splits!r:.99}",
+                "return a list of dicts with `split` and `shards`",
+            )
+        for name, count in found.items():
+            if name not in _THEIR_SPLITS.values():
                 raise UserError(
-                    f"problem {self.name}: received split {split['split']!r}, expected "
+                    f"problem {self.name}: received split {name!r}, expected "
                     f"one of {', '.join(_THEIR_SPLITS.values())}"
                 )
-            found[split["split"]] = split["shards"]
+            if type(count) is not int or not 0 < count <= _MAX_SHARDS:
+                raise UserError(
+                    f"problem {self.name}: received {count!r:.99} shards of {name}, "
+                    f"expected a number from 1 to {_MAX_SHARDS:,}"
+                )
         return found
 
     def _check_settings(

@@ -53,6 +53,17 @@ def test_a_decoder_translates_with_the_imported_model(folder, capsys):
     assert "# first\n" not in capsys.readouterr().err
 
 
+def test_each_checkpoint_has_an_import_of_its_own(folder, capsys):
+    shutil.copytree(folder / "model", folder / "avg")
+    own = folder / f"model-imported-avg-{STEP}"
+    for place in (folder / "avg", folder / "avg" / f"model.ckpt-{STEP}"):
+        lost = {"checkpoint_path": place, "data_dir": "nowhere"}
+        assert run("t2t-decoder", flags(folder, **lost)) == 1
+        assert f"its import is {own}" in capsys.readouterr().err
+    assert run("t2t-decoder", flags(folder, checkpoint_path="nowhere")) == 1
+    assert "received nowhere, expected a folder" in capsys.readouterr().err
+
+
 def test_averaging_names_the_command_to_run(folder, capsys):
     assert run("t2t-avg-all", [f"--model_dir={folder / 'model'}"]) == 1
     assert "t2t import --from tensor2tensor" in capsys.readouterr().err

@@ -345,6 +345,12 @@ UNCALLED = "def hparams(self, defaults, model_hparams):\n            pass"
         ("additional_reserved_tokens = ['x']", r"reserved tokens \['x'\] is not here"),
         ("feature_encoders = None", "choose the vocabularies in `generate_encoded_sam"),
         ("dataset_splits = [{'split': 'x', 'shards': 1}]", "received split 'x', expec"),
+        ("dataset_splits = None", "dataset_splits of None is not here: return a list"),
+        (
+            "dataset_splits = [{'split': 'train', 'shards': 10**9}]",
+            "received 1000000000 shards of train, expected a number from 1 to 99,999",
+        ),
+        ("vocab_type = 'x'", "its vocabulary .ValueError: Unrecognized VocabType: x"),
         (
             "def get_or_create_vocab(self, *a, **k):\n            return OwnEncoder()",
             "an encoder of the package's own is not here",
@@ -372,6 +378,22 @@ def test_what_a_problem_asks_for_in_vain_is_named(load, tmp_path, line, message)
     with pytest.raises(UserError, match=message):
         prepare(catalogue.problem("own"), folder)
     assert not folder.exists() or not [*folder.glob("own-*")]
+
+
+@pytest.mark.parametrize(
+    "sample", ["None", "{'inputs': 'a'}", "['a', 'b']", "{'inputs': 1, 'targets': 2}"]
+)
+def test_a_sample_that_is_no_pair_of_texts_is_refused(load, tmp_path, sample):
+    load(f"""
+    @registry.register_problem
+    class Own(text_problems.Text2TextProblem):
+        is_generate_per_split = True
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {sample}
+    """)
+    with pytest.raises(UserError, match="yield dicts with the texts of inputs and"):
+        prepare(catalogue.problem("own"), tmp_path / "data")
 
 
 OTHERS = """
