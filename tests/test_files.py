@@ -378,6 +378,12 @@ def test_a_description_is_read_as_it_was_written(tmp_path):
     assert load(path) == "Größe"
 
 
+def test_a_file_of_another_program_is_named_so(tmp_path):
+    (tmp_path / "file.json").write_text('{"hidden_size": 8}')
+    with pytest.raises(UserError, match="another program wrote it, .*; start"):
+        load(tmp_path / "file.json")
+
+
 def test_a_file_that_is_not_there_gives_none(tmp_path):
     assert load(tmp_path / "file.json") is None
 

@@ -120,7 +120,8 @@ class Run:
             Path(output_dir) / RUN_FILE,
             cls._from_values,
             expected_format=FORMAT,
-            advice="restore it from a copy, or train into another output_dir.",
+            advice="restore it from a copy, train into another output_dir, or let "
+            "`t2t import` make a run of another program's model.",
         )
 
     @classmethod
