@@ -380,7 +380,7 @@ def test_a_description_is_read_as_it_was_written(tmp_path):
 
 def test_a_file_of_another_program_is_named_so(tmp_path):
     (tmp_path / "file.json").write_text('{"hidden_size": 8}')
-    with pytest.raises(UserError, match="another program wrote it, .*; start"):
+    with pytest.raises(UserError, match=r"another program wrote it, .*; start"):
         load(tmp_path / "file.json")
 
 

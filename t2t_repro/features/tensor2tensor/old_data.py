@@ -123,7 +123,7 @@ def _shards(folder: Path) -> dict[str, Names]:
     """Return the names of the shards in a folder by problem and split."""
     found: dict[str, Names] = {}
     for path in sorted(matching(folder, "*-of-*")):
-        if match := _SHARD.fullmatch(path.name):
+        if (match := _SHARD.fullmatch(path.name)) and path.is_file():
             found.setdefault(match[1], {}).setdefault(match[2], []).append(path.name)
     return found
 
@@ -254,7 +254,8 @@ def _pairs(path: Path, limits: Sequence[int]) -> Iterator[tuple[Any, Any]]:
                 raise _other(path, f"examples of {sorted(ids)}", "only pairs are read")
             pair = ids[INPUTS], ids[TARGETS]
             for side, limit in zip(pair, limits, strict=True):
-                if not len(side) or max(side) >= limit or side[-1] != EOS_ID:
+                is_known = len(side) and min(side) >= 0 and max(side) < limit
+                if not is_known or side[-1] != EOS_ID:
                     raise _other(
                         path,
                         f"the ids {list(side)[:10]}, ...",

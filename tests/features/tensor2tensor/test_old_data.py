@@ -117,9 +117,15 @@ def packed_shard(folder):
         add(content + b"\x0a" + bytes([len(more)]) + more)
 
 
+def negative_id(folder):
+    with record_writer(folder / "translate_own-train-00001-of-00002") as add:
+        add(example_bytes([-5, EOS_ID], [3, EOS_ID]))
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
+        (negative_id, "ids below .* that end with 1"),
         (missing_shard, "without translate_own-train-00000-of-00002, expected 2"),
         (two_problems, "data of translate_other, translate_own, expected that of one"),
         (two_vocabularies, "and vocab.b.9.subwords, expected one vocab.translate_own"),
