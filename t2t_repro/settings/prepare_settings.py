@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.typed_settings import TypedSettings, setting
 
+# Far above every vocabulary; a larger number is a slip.
+MAX_VOCAB_SIZE = 10_000_000
+
 # Manifests keep the names that these settings had when format 2 was introduced.
 _RECORDED_NAMES = {"max_pair_length": "max_length", "shuffle_seed": "seed"}
 
@@ -34,7 +37,10 @@ class PrepareSettings(TypedSettings):
     how_to_list: ClassVar[str] = "`t2t datagen --help` explains every name."
 
     vocab_size: int = setting(
-        "subwords, including the special ones and 256 bytes", 8_000, at_least=1
+        "subwords, including the special ones and 256 bytes",
+        8_000,
+        at_least=1,
+        at_most=MAX_VOCAB_SIZE,
     )
     model_type: str = setting(
         "algorithm that learns the subwords", "bpe", choices=("bpe", "unigram")

@@ -21,6 +21,7 @@ def test_another_value_keeps_the_users_own_models():
     ("name", "value", "expected"),
     [
         ("vocab_size", 0, "at least 1"),
+        ("vocab_size", 10**18, "at most 10000000"),
         ("model_type", "words", "one of bpe, unigram"),
         ("shared_vocabulary", 1, "true or false"),
         ("max_pair_length", 1, "at least 2"),
