@@ -449,7 +449,7 @@ def load_description(
         return None
     try:
         values = read_json(path)
-        if isinstance(values, dict) and "format" not in values:
+        if isinstance(values, dict) and values and "format" not in values:
             raise UserError(f"another program wrote it, it has no format; {advice}")
         if values["format"] != expected_format:
             raise UserError(

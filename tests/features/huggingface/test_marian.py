@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.cli.main import main
@@ -235,15 +234,6 @@ def test_biases_that_a_model_lacks_are_zeros(folder, tmp_path):
     assert len(attention) == 4 * (2 + 2)
     for value in (*attention.values(), exported["final_logits_bias"]):
         assert not value.any()
-
-
-def test_a_saved_model_has_the_same_translations(systems, expected, tmp_path):
-    hparams = DecodeHParams(beam_size=3, alpha=0.0)
-    systems["split"].export(tmp_path / "exported", hparams)
-    translate = tf.saved_model.load(str(tmp_path / "exported"))
-    texts = translate.signatures["serving_default"](tf.constant(expected["sources"]))
-    found = [text.decode() for text in texts["outputs"].numpy()]
-    assert found == expected["split"]["beam 3"]
 
 
 def test_a_run_trains_on_with_text_prepared_with_its_tokenizers(
