@@ -25,7 +25,7 @@ from t2t_repro.data.prepared import (
     sources_of,
 )
 from t2t_repro.data.problem import Problem
-from t2t_repro.data.request import requested_settings
+from t2t_repro.data.request import OWN_MODEL, requested_settings
 from t2t_repro.data.shard_writer import write_splits
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.errors import UsageError
@@ -86,7 +86,13 @@ def prepare(
                     problem.base, folder, tmp_dir, settings, sources, num_workers
                 )
                 return PreparedData(problem, folder, manifest)
-    check_agrees(found, settings, settings.names(), sources)
+    if adopted:
+        own = problem.prepare_settings
+        names = (*settings.names(), *OWN_MODEL)
+        changed = [n for n in names if getattr(settings, n) != getattr(own, n)]
+        check_given(found, settings, changed, tmp_dir)
+    else:
+        check_agrees(found, settings, settings.names(), sources)
     found.check_files(checksums=True)
     logger.info("%s is already prepared in %s", problem.base.name, folder)
     return found

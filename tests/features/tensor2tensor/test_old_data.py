@@ -74,11 +74,12 @@ def test_its_sides_can_be_swapped(tmp_path):
 
 
 def test_settings_of_a_preparation_are_refused(tmp_path):
-    folder = write(tmp_path / "data")
-    with pytest.raises(
-        UserError, match=r"vocab_size for .* which tensor2tensor prepared"
-    ):
-        open_or_prepare(text_pairs(), folder, {"vocab_size": 300})
+    folder, problem = write(tmp_path / "data"), text_pairs()
+    message = r"vocab_size for .* which tensor2tensor prepared"
+    with pytest.raises(UserError, match=message):
+        open_or_prepare(problem, folder, {"vocab_size": 300})
+    with pytest.raises(UserError, match=message):
+        prepare(problem, folder, None, problem.prepare_settings.replace(vocab_size=300))
 
 
 def missing_shard(folder):
