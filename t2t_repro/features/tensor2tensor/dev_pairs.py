@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import glob
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.constants import EOS_ID, INPUTS, INPUTS_SEGMENTATION, TARGETS
-from t2t_repro.data.records import DamagedRecordError, example_ids, records_of
-from t2t_repro.errors import UserError
+from t2t_repro.features.tensor2tensor.old_data import PackedShardError, pairs_of
 from t2t_repro.files import matching
 from t2t_repro.registry import REVERSED_SUFFIX
 
@@ -33,33 +30,14 @@ def read_dev_pairs(
     if data_dir is None or problem is None:
         return []
     base = problem.removesuffix(REVERSED_SUFFIX)
-    sides = (INPUTS, TARGETS)
-    if base != problem:
-        sides = sides[::-1]
+    order = 1 if base == problem else -1
     shards = sorted(matching(data_dir, f"{glob.escape(base)}-dev-*-of-*"))
-    pairs = itertools.chain.from_iterable(_pairs(path, sides, rows) for path in shards)
-    return list(itertools.islice(pairs, _MAX_PAIRS))
-
-
-def _pairs(
-    path: Path, sides: tuple[str, str], rows: tuple[int, int]
-) -> Iterator[tuple[list[int], list[int]]]:
-    if path.stat().st_size > _MAX_BYTES:
-        return
+    small = (path for path in shards if path.stat().st_size <= _MAX_BYTES)
+    pairs = (pair for path in small for pair in pairs_of(path, rows[::order]))
     try:
-        for record in records_of(path):
-            ids = example_ids(record)
-            pair = [list(ids.get(side, ())) for side in sides]
-            for side, size in zip(pair, rows, strict=True):
-                if side and not 0 <= min(side) <= max(side) < size:
-                    raise UserError(
-                        f"received {path} with id {max(side)}, expected ids below "
-                        f"{size}, the rows of the model's table: it is the data of "
-                        "another vocabulary."
-                    )
-            if INPUTS_SEGMENTATION not in ids and all(
-                side and side[-1] == EOS_ID for side in pair
-            ):
-                yield pair[0], pair[1]
-    except (EOFError, DamagedRecordError) as error:
-        raise UserError(f"{path} is damaged ({error}): copy it again.") from error
+        found = [*itertools.islice(pairs, _MAX_PAIRS)]
+    except PackedShardError:
+        return []
+    return [
+        (list(first), list(second)) for first, second in (p[::order] for p in found)
+    ]

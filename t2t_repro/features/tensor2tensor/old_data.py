@@ -12,12 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from t2t_repro import __version__
-from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
+from t2t_repro.constants import EOS_ID, INPUTS, INPUTS_SEGMENTATION, TARGETS
 from t2t_repro.data.manifest import (
     Manifest,
     SplitCounts,
@@ -42,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 _SHARD = re.compile(r"(.+)-(train|dev|test)-(\d{5})-of-(\d{5})")
 _VOCABULARY = re.compile(r"vocab\..+\.(subwords|tokens)")
-_PACKED = f"{INPUTS}_segmentation"
 
 Names = dict[str, list[str]]
 
@@ -145,7 +143,7 @@ def _choose(problem: Problem, folder: Path, shards: dict[str, Names]) -> str:
         raise UserError(
             f"received data folder {folder} with data of {', '.join(names)}, expected "
             f"that of one problem: link the files of one ({names[0]}-* and its "
-            "vocab.*) into a folder of its own."
+            "vocab.*) into a separate folder."
         )
     return names[0]
 
@@ -214,7 +212,7 @@ def _adopt_split(
     totals, texts = np.zeros(2, np.int64), []
     with Progress(len(shards), "shard", warm=True) as progress:
         for name in shards:
-            for pair in _pairs(folder / name, limits):
+            for pair in pairs_of(folder / name, limits):
                 sizes = [len(ids) for ids in pair]
                 totals += sizes
                 lengths[max(sizes)] += 1
@@ -239,17 +237,31 @@ def _adopt_split(
     )
 
 
-def _pairs(path: Path, limits: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+class PackedShardError(UserError):
+    """Error raised for a shard with several pairs in a row."""
+
+
+def pairs_of(
+    path: Path, limits: Sequence[int]
+) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
     """Yield the ids of inputs and targets in a shard.
 
+    Args:
+        path: The shard.
+        limits: Number of ids of the inputs and of the targets.
+
     Raises:
+        PackedShardError: If it has several pairs in a row.
         UserError: If it is damaged, or has something else.
     """
     try:
         for record in records_of(path):
             ids = example_ids(record)
-            if _PACKED in ids:
-                raise _other(path, "packed examples", "prepare it without packing")
+            if INPUTS_SEGMENTATION in ids:
+                raise PackedShardError(
+                    f"{path} has packed examples, expected one pair in each: prepare "
+                    "it without packing."
+                )
             if not ids.keys() >= {INPUTS, TARGETS}:
                 raise _other(path, f"examples of {sorted(ids)}", "only pairs are read")
             pair = ids[INPUTS], ids[TARGETS]
