@@ -68,6 +68,7 @@ _LITERALS = {
     *("BININT", "BININT1", "BININT2", "LONG1"),
     *("BINUNICODE", "SHORT_BINUNICODE"),
 }
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _IGNORED = {"PROTO", "FRAME"}
 
 
@@ -103,11 +104,12 @@ class _Machine:
                 self._stack.append(_CONSTANTS[name]())
             elif name in _LITERALS:
                 self._stack.append(value)
+            elif name in _TUPLES:
+                self._tuple_of(_TUPLES[name])
             elif name not in _IGNORED:
-                follow = getattr(self, f"_{name.lower()}", None)
-                if follow is None:
+                if name not in _FOLLOWED:
                     raise ValueError(f"the instruction {name}")
-                follow(value)
+                _FOLLOWED[name](self, value)
         raise ValueError(f"more than {_MOST_INSTRUCTIONS:,} instructions")
 
     def _mark(self, _: Any) -> None:
@@ -122,15 +124,11 @@ class _Machine:
     def _binput(self, number: int) -> None:
         self._memory[number] = self._stack[-1]
 
-    _long_binput = _binput
-
     def _memoize(self, _: Any) -> None:
         self._binput(len(self._memory))
 
     def _binget(self, number: int) -> None:
         self._stack.append(self._memory[number])
-
-    _long_binget = _binget
 
     def _tuple(self, _: Any) -> None:
         self._stack.append(tuple(self._since_mark()))
@@ -139,15 +137,6 @@ class _Machine:
         self._mark(None)
         self._marks[-1] -= size
         self._tuple(None)
-
-    def _tuple1(self, _: Any) -> None:
-        self._tuple_of(1)
-
-    def _tuple2(self, _: Any) -> None:
-        self._tuple_of(2)
-
-    def _tuple3(self, _: Any) -> None:
-        self._tuple_of(3)
 
     def _put(self, pairs: list[Any]) -> None:
         target = self._stack[-1]
@@ -208,3 +197,23 @@ class _Machine:
         if kind not in _STORAGES:
             raise ValueError(f"an array of kind {kind!r:.99}")
         self._stack.append(Storage(key, kind))
+
+
+_FOLLOWED: dict[str, Callable[[_Machine, Any], None]] = {
+    "MARK": _Machine._mark,
+    "BINPUT": _Machine._binput,
+    "LONG_BINPUT": _Machine._binput,
+    "MEMOIZE": _Machine._memoize,
+    "BINGET": _Machine._binget,
+    "LONG_BINGET": _Machine._binget,
+    "TUPLE": _Machine._tuple,
+    "SETITEM": _Machine._setitem,
+    "SETITEMS": _Machine._setitems,
+    "APPEND": _Machine._append,
+    "APPENDS": _Machine._appends,
+    "BUILD": _Machine._build,
+    "GLOBAL": _Machine._global,
+    "STACK_GLOBAL": _Machine._stack_global,
+    "REDUCE": _Machine._reduce,
+    "BINPERSID": _Machine._binpersid,
+}
