@@ -23,6 +23,10 @@ BLANK_TEXT = (
     "\U000e0000-\U000e0fff]*"
 )
 _BLANK = re.compile(BLANK_TEXT)
+# What Python's `str.split` and `str.strip` take as white space, in RE2's syntax.
+PYTHON_SPACES = (
+    "[\t-\r\x1c-\x20\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+)
 
 
 def is_blank(text: str) -> bool:

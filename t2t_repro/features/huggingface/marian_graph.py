@@ -9,12 +9,11 @@ import tensorflow_text
 
 from t2t_repro.constants import UNK_ID
 from t2t_repro.text.in_graph import InGraphTokenizer
+from t2t_repro.text.lines import PYTHON_SPACES
 from t2t_repro.text.sampled_subwords import SPACE
 
 _WITH_CODE = "(?s)>>.*?<<.*"
 _CODE = "(?s)^(>>.*?<<).*$"
-# What Python's `str.strip` removes.
-_SPACE = "[\t-\r\x1c-\x20\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
 
 
 class InGraphMarian(InGraphTokenizer):
@@ -51,7 +50,7 @@ class InGraphMarian(InGraphTokenizer):
         known = tf.ragged.boolean_mask(ids, tf.not_equal(ids, UNK_ID))
         texts = self._splitter.detokenize(self.pieces(known))
         texts = tf.strings.regex_replace(texts, SPACE, " ")
-        return tf.strings.regex_replace(texts, f"^{_SPACE}|{_SPACE}$", "")
+        return tf.strings.regex_replace(texts, f"^{PYTHON_SPACES}|{PYTHON_SPACES}$", "")
 
     def begins_word(self, ids: tf.Tensor) -> tf.Tensor:
         first = tf.strings.substr(self.pieces(ids), 0, 1, unit="UTF8_CHAR")

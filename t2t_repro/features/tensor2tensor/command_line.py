@@ -17,6 +17,7 @@ from t2t_repro.cli.streams import STANDARD_STREAM
 from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UsageError
 from t2t_repro.features.tensor2tensor.old_names import (
+    ANY_PROBLEM,
     DECODE_HPARAMS,
     HPARAM_VALUES,
     HPARAMS,
@@ -32,8 +33,6 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 # Flags that only a training run needs: the folder of its run remembers them.
 OF_THE_RUN = ("problem", "problems", "model", "hparams_set", "hparams", "data_dir")
 REMEMBERED = "not needed: the run in --output_dir remembers it"
-# Problem that reads the data of any problem of tensor2tensor; see `old_data.adopt`.
-_OLD_DATA = "text_pairs"
 # Commands that read a run, whose folder describes the data and the model.
 _OF_A_RUN = ("decode", "evaluate", "score", "export", "average")
 
@@ -304,8 +303,8 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
         return
     data_dir = given.get("data_dir", "")
     if data_dir and matching(Path(data_dir), f"{glob.escape(base)}-train-*-of-*"):
-        result.flags["problem"] = _OLD_DATA + suffix
-        result.notes.append(f"{written}: the data in {data_dir}, as {_OLD_DATA}")
+        result.flags["problem"] = ANY_PROBLEM + suffix
+        result.notes.append(f"{written}: the data in {data_dir}, as {ANY_PROBLEM}")
         return
     old = PROBLEMS.get(base) or _other_problem(base)
     if not old.name:

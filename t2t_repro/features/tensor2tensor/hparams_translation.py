@@ -14,7 +14,12 @@ from typing import Any
 from t2t_repro import catalogue
 from t2t_repro.constants import LEARNING_RATE_FACTORS, WIRINGS
 from t2t_repro.errors import UserError
-from t2t_repro.features.tensor2tensor.old_names import HPARAM_VALUES, HPARAMS
+from t2t_repro.features.tensor2tensor.old_names import (
+    HPARAM_VALUES,
+    HPARAMS,
+    NOAM,
+    legacy_constant,
+)
 from t2t_repro.features.tensor2tensor.old_settings import OldSettings
 from t2t_repro.settings.hparams import HParams
 
@@ -92,7 +97,6 @@ _TRAINING: dict[str, tuple[Any, ...]] = {
     "weights_fn": ({},),
 }
 ADAMS = ("adam", "true_adam", "Adam")
-NOAM = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,17 +186,15 @@ def _schedule(settings: OldSettings) -> tuple[dict[str, Any], list[str]]:
     schedule = settings.get("learning_rate_schedule", "legacy")
     decay = settings.get("learning_rate_decay_scheme", "noam")
     if schedule == "legacy" and decay == "noam":
-        # 5000 * 0.002 with Adam, times equation (3) of the paper.
         rate = settings.get("learning_rate", 0.1)
         if not isinstance(rate, int | float):
             raise UserError(
                 f"received learning_rate={rate} in {settings.origin}, expected a "
                 "number."
             )
-        constant = round(10.0 * rate, 9)
         return {
             "learning_rate_schedule": NOAM,
-            "learning_rate_constant": constant,
+            "learning_rate_constant": legacy_constant(rate),
             "learning_rate_first_step": 1,
         }, []
     factors = [factor.strip() for factor in str(schedule).split("*")]

@@ -10,6 +10,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.tensor2tensor.import_report import ImportRequest
 from t2t_repro.features.tensor2tensor.old_checkpoint import OldCheckpoint
 from t2t_repro.features.tensor2tensor.old_data import adopt
+from t2t_repro.features.tensor2tensor.old_names import ANY_PROBLEM
 from t2t_repro.features.tensor2tensor.old_settings import OldSettings
 from t2t_repro.features.tensor2tensor.variable_names import Tables
 from t2t_repro.features.tensor2tensor.vocabulary_files import (
@@ -17,8 +18,6 @@ from t2t_repro.features.tensor2tensor.vocabulary_files import (
     find_vocabularies,
     given_vocabularies,
 )
-
-_ANY_PROBLEM = "text_pairs"
 
 
 def vocabularies_of(
@@ -73,7 +72,7 @@ def registered_problem(problem: str | None) -> str:
     """Return the name of a problem that is registered here."""
     name = problem or ""
     base = name.removesuffix(registry.REVERSED_SUFFIX)
-    return (base if base in registry.problems else _ANY_PROBLEM) + name[len(base) :]
+    return (base if base in registry.problems else ANY_PROBLEM) + name[len(base) :]
 
 
 def data_of(

@@ -84,3 +84,15 @@ HPARAMS = {name: _hparam(**values) for name, values in _rows("hparams")}
 DECODE_HPARAMS = {name: _hparam(**values) for name, values in _rows("decode_hparams")}
 # (name, value) of tensor2tensor -> value here.
 HPARAM_VALUES = {("pos", "timing"): "timing_concat"}
+# Problem that reads the data of any problem of tensor2tensor; see `old_data.adopt`.
+ANY_PROBLEM = "text_pairs"
+# The legacy schedule with `noam` decay: equation (3) of the paper.
+NOAM = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
+
+
+def legacy_constant(learning_rate: float) -> float:
+    """Return `learning_rate_constant` of the legacy schedule with Adam.
+
+    Source: tensor2tensor utils/learning_rate.py: 5000 times the rate, times 0.002.
+    """
+    return round(10.0 * learning_rate, 9)

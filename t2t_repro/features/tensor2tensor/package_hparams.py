@@ -16,7 +16,12 @@ from typing import Any, Self
 
 from t2t_repro import catalogue, registry
 from t2t_repro.errors import UserError
-from t2t_repro.features.tensor2tensor.old_names import HPARAM_VALUES, HPARAMS
+from t2t_repro.features.tensor2tensor.old_names import (
+    HPARAM_VALUES,
+    HPARAMS,
+    NOAM,
+    legacy_constant,
+)
 from t2t_repro.features.tensor2tensor.package_refusals import decorator
 from t2t_repro.settings.hparams import HParams
 
@@ -24,7 +29,6 @@ logger = logging.getLogger(__name__)
 
 _FILE = resources.files("t2t_repro.features.tensor2tensor") / "data" / "hparams.json"
 _BASIC, _OLDEST = "basic_params1", "transformer_base_v1"
-_LEGACY_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
 _WRITTEN = {"true": True, "false": False}
 
 
@@ -230,7 +234,7 @@ def _translated(values: Mapping[str, Any]) -> dict[str, Any]:
         elif key in HPARAMS and HPARAMS[key].renamed:
             found[HPARAMS[key].renamed] = written
     if values["learning_rate_schedule"] == "legacy":
-        # utils/learning_rate.py: 5000 times the rate, times 0.002 for Adam.
-        found["learning_rate_schedule"] = _LEGACY_SCHEDULE
-        found["learning_rate_constant"] = 10 * values.get("learning_rate", 0)
+        found["learning_rate_schedule"] = NOAM
+        rate = values.get("learning_rate", 0)
+        found["learning_rate_constant"] = legacy_constant(rate)
     return found

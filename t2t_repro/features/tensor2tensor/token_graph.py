@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from t2t_repro.text.in_graph import InGraphTokenizer
-
-# White space of Python's `str.split`.
-_SPACES = "[\t-\r\x1c-\x20\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+from t2t_repro.text.lines import PYTHON_SPACES
 
 
 class InGraphTokens(InGraphTokenizer):
@@ -34,7 +32,7 @@ class InGraphTokens(InGraphTokenizer):
         )
 
     def _encode_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        words = tf.strings.split(tf.strings.regex_replace(texts, _SPACES, " "))
+        words = tf.strings.split(tf.strings.regex_replace(texts, PYTHON_SPACES, " "))
         return words.with_flat_values(self._table.lookup(words.flat_values))
 
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
