@@ -8,6 +8,7 @@ what it found.
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from t2t_repro.cli.engines import refuse_flags_of_others
 from t2t_repro.features import modules
@@ -43,10 +44,11 @@ def run(args: argparse.Namespace) -> int:
     refuse_flags_of_others(args, "from", _ORIGINS)
     check_new_folder(args.output_dir)
     _ORIGINS[getattr(args, "from")].run(args)  # a keyword of Python
+    run_dir, export_dir = map(
+        shlex.quote, (args.output_dir, f"{args.output_dir}/export")
+    )
     print(
-        "\nNext:\n"
-        f"  t2t decode --output_dir {args.output_dir}\n"
-        f"  t2t export --output_dir {args.output_dir} "
-        f"--export_dir {args.output_dir}/export"
+        f"\nNext:\n  t2t decode --output_dir {run_dir}\n"
+        f"  t2t export --output_dir {run_dir} --export_dir {export_dir}"
     )
     return 0

@@ -41,7 +41,7 @@ def import_arguments(
     if not is_old_model(folder):
         return None
     asked = translation.flags.pop("checkpoint_path", None)
-    checkpoint = find_old_checkpoint(asked) if asked else all_checkpoints(folder)[-1]
+    checkpoint = find_old_checkpoint(asked or folder)
     if translation.command == "average":
         raise UserError(
             f"received {folder}, which tensor2tensor trained, expected a run of t2t: "
