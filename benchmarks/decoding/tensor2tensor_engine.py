@@ -15,7 +15,7 @@ import tensorflow.compat.v1 as tf
 from tensorflow.python import autograph
 from worker import batches, serve
 
-# The conversion of tensor2tensor's code takes minutes and changes nothing here.
+# Without autograph: its conversion takes minutes, and no result depends on it.
 autograph.tf_convert = lambda function, *args, **kwargs: function
 
 from tensor2tensor import models  # noqa: E402, F401
@@ -27,7 +27,7 @@ EOS_ID = 1
 
 
 class Search:
-    """A search of one beam size, in a graph of its own.
+    """Search with one beam size, in a separate graph.
 
     Args:
         flags: Flags of `t2t-decoder`.

@@ -16,7 +16,7 @@ import tensorflow.compat.v1 as tf
 from tensorflow.python import autograph
 from worker import serve
 
-# The conversion of tensor2tensor's code takes minutes and changes nothing here.
+# Without autograph: its conversion takes minutes, and no result depends on it.
 autograph.tf_convert = lambda function, *args, **kwargs: function
 
 from tensor2tensor.data_generators import text_encoder, text_problems  # noqa: E402

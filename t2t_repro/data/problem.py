@@ -216,7 +216,7 @@ class Problem:
     def in_folder(self, data_dir: str | Path) -> Self:
         """Return the same problem, whose data is prepared in a folder.
 
-        A problem whose package finds files of its own there overrides it.
+        Override it if the problem reads files from that folder.
 
         Args:
             data_dir: The folder.

@@ -158,7 +158,7 @@ def _learn(lines: Sequence[str], settings: PrepareSettings) -> Tokenizer:
 def random_sample(items: Iterable[_Item], limit: int) -> list[_Item]:
     """Return a random sample of a text of unknown length, in the order of the text.
 
-    The same text always gives the same sample. Every item has the same chance
+    A text always gives the same sample, in which every item has the same chance
     (Vitter 1985, "Random sampling with a reservoir", algorithm R).
 
     Args:

@@ -26,7 +26,7 @@ Values = Mapping[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class AdamState:
-    """What Adam remembers of a training run.
+    """The state of Adam in a training run.
 
     Attributes:
         step: Number of completed updates.
@@ -150,8 +150,8 @@ def _assign(variables: list[keras.Variable], values: Values) -> None:
         if shapes.get(path) != found.get(path):
             raise UserError(
                 f"the model has shape {found.get(path, 'none')} for {path}, expected "
-                f"{shapes.get(path, 'none')}: its settings or its vocabulary are not "
-                "those that it was trained with."
+                f"{shapes.get(path, 'none')}: it was trained with other settings or "
+                "another vocabulary."
             )
     for variable in variables:
         variable.assign(values[variable.path])

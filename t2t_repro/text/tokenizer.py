@@ -134,7 +134,7 @@ def ids_of_text(ids: Iterable[int]) -> list[int]:
 def distinct_entries(tokenizer: Tokenizer) -> list[str]:
     """Return the vocabulary entry of each id, for programs that know ids by entries.
 
-    An entry that an earlier id has, too, is replaced by its number.
+    If an earlier id has the same entry, the number of the id replaces it.
 
     Args:
         tokenizer: The tokenizer.

@@ -119,8 +119,9 @@ def _check_start(system: System, weights: dict[str, np.ndarray]) -> None:
     elif weights["transformer/shared_embedding/table"][PAD_ID].any():
         raise UserError(
             "MarianMT's decoder starts from the embedding of padding: received "
-            "decoder_start=zeros, and a row of padding that is not zero, which the "
-            "softmax shares; train with decoder_start=pad, as hparams_set="
+            "decoder_start=zeros, and an embedding of padding that is not zero, "
+            "because the softmax shares it; train with decoder_start=pad, as "
+            "hparams_set="
             f"{HPARAMS_SET} does."
         )
 

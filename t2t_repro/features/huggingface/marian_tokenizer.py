@@ -1,7 +1,7 @@
-"""The tokenizer of a MarianMT model: SentencePiece, and a vocabulary of its own ids.
+"""The tokenizer of a MarianMT model: SentencePiece, and a vocabulary with other ids.
 
 Source: `MarianTokenizer` of Hugging Face's Transformers 5.24. SentencePiece splits a
-text, and `vocab.json` gives the ids of the pieces; those that it lacks are unknown. A
+text, and `vocab.json` gives the ids of the pieces. Other pieces are unknown. A
 text may begin with the code of a language, such as `>>fra<<`, which is one entry.
 
 Here padding is 0, the end of a sentence 1 and unknown 2; the other entries follow in
@@ -83,7 +83,7 @@ class MarianVocabulary:
             if number in by_id:
                 raise UserError(
                     f"received {name} with id {number} of both {by_id[number]!r} and "
-                    f"{entry!r}, expected an id of its own for each entry"
+                    f"{entry!r}, expected a different id for each entry"
                 )
             by_id[number] = entry
         if UNKNOWN not in ids:

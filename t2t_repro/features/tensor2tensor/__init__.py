@@ -1,4 +1,4 @@
-"""What tensor2tensor's users have: their commands, vocabularies, data and packages.
+"""tensor2tensor's commands, models, vocabularies, data and packages.
 
 Each old command prints the equivalent `t2t` command, and runs it. The tables of
 flags, sets and problems are data; `docs/from_tensor2tensor.md` shows them. A package

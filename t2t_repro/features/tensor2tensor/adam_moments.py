@@ -1,4 +1,4 @@
-"""What tensor2tensor's optimizer remembers in a checkpoint, for training to go on.
+"""Adam's moments in a checkpoint of tensor2tensor, from which training continues.
 
 Its `adam` is TensorFlow's LazyAdam, which leaves the moments of rows alone that a batch
 does not touch, but only where a gradient is sparse. Those of tensor2tensor are not: it

@@ -104,8 +104,8 @@ def compare_logits(
         raise UserError(
             f"the model here gives other logits than the checkpoint: the largest "
             f"difference on {len(chosen)} pairs is {largest:.1e}, expected at most "
-            f"{limit:.0e}. Nothing was written: the settings are not those that it was "
-            "trained with, or the import has a fault."
+            f"{limit:.0e}. Nothing was written: it was trained with other settings, or "
+            "the import has a fault."
         )
     return Comparison(largest, limit, len(chosen), origin)
 

@@ -1,4 +1,4 @@
-"""What an import of a model of tensor2tensor was asked for, and what it found."""
+"""The request and the report of an import from tensor2tensor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from t2t_repro.text_tables import quantity
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImportRequest:
-    """What to import, and what the model's folder may not tell.
+    """A model to import, with settings that its folder may lack.
 
     Attributes:
         model: Folder that `t2t-trainer` or `t2t-avg-all` wrote, or one checkpoint.
@@ -47,7 +47,7 @@ class ImportRequest:
 
 @dataclasses.dataclass(frozen=True)
 class ImportReport:
-    """What an import found, and how exact it is.
+    """The parts of an imported model, and how exact it is.
 
     Attributes:
         checkpoint: The checkpoint.

@@ -1,8 +1,7 @@
 """tensor2tensor's text encoders in a package, whose ids are computed afterwards.
 
-A package may choose the vocabulary of each side in `generate_encoded_samples`. There,
-an encoder keeps the text, so that the pairs are text here, too, and tells which
-vocabulary it is of.
+A package may choose the vocabulary of each side in `generate_encoded_samples`. The
+encoders here keep the text instead of its ids, and remember their vocabulary.
 
 Source: tensor2tensor 1.15.7, data_generators/text_encoder.py and generator_utils.py.
 """
@@ -131,7 +130,7 @@ class LearnedEncoder(SubwordTextEncoder):
         filename: Name of the file that tensor2tensor would write.
         lines: Text that it is learned from.
         size: Approximate number of ids.
-        reserved_tokens: Tokens with ids of their own.
+        reserved_tokens: Special tokens, each with an id.
 
     Raises:
         UserError: If there are reserved tokens besides tensor2tensor's own.

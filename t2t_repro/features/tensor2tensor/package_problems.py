@@ -46,7 +46,7 @@ class VocabType:
 
 
 class PackageBase:
-    """`problem.Problem`: what every problem of tensor2tensor has.
+    """`problem.Problem`: the base of all problems of tensor2tensor.
 
     Args:
         was_reversed: Whether the sides are swapped when shards are read.

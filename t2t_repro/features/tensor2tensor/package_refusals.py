@@ -1,4 +1,4 @@
-"""What a package written for tensor2tensor uses and this program does not have.
+"""Names of tensor2tensor that a package uses and this program does not have.
 
 A name without a stand-in can be imported and subclassed, so that the other classes of
 the package still work. Whoever calls it, or asks for a class made of it, learns the

@@ -138,7 +138,7 @@ class SubwordTokenizer(Tokenizer):
         return [*itertools.pairwise([*starts, len(ids)])] if len(ids) else []
 
     def _token_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the spans of tokens; padding and EOS are tokens of their own."""
+        """Return the spans of tokens; padding and EOS are separate tokens."""
         special = [token in (PAD_ID, EOS_ID) for token in ids]
         ends = [piece.endswith("_") for piece in self.pieces(ids)]
         starts = [

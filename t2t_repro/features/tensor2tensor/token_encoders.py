@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from t2t_repro.text.in_graph import InGraphTokenizer
 
 _SPECIAL = (("<pad>", "<PAD>"), ("<EOS>", "<eos>", "</s>"))
-# Usual names of the token that stands for all others; a file does not tell which it is.
+# Usual names of the token for unknown words, which the file does not mark.
 _UNKNOWN = ("UNK", "<UNK>", "<unk>")
 _RESERVED = ("<pad>", "<EOS>")
 
