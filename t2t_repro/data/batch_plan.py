@@ -5,9 +5,7 @@ Imports no TensorFlow.
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -47,28 +45,6 @@ class BatchPlan:
         """Rows and length, of the longer side, of every kind of global batch."""
         lengths = (self.packed_length,) if self.packed_length else self.boundaries
         return [*zip(self.rows, lengths, strict=True)]
-
-    def group(self, lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
-        """Divide texts into batches with a row per text.
-
-        The longest come first, to show at once whether there is enough memory.
-
-        Args:
-            lengths: Tokens of the longer side of each text, with EOS; at most the last
-                boundary.
-
-        Yields:
-            The indices of the texts of a batch, and its padded length.
-        """
-
-        def bucket(index: int) -> int:
-            return bisect.bisect_left(self.boundaries, lengths[index])
-
-        longest_first = sorted(range(len(lengths)), key=lambda n: -lengths[n])
-        for number, same in itertools.groupby(longest_first, key=bucket):
-            indices, rows = list(same), self.rows[number]
-            for start in range(0, len(indices), rows):
-                yield indices[start : start + rows], self.boundaries[number]
 
     @classmethod
     def from_token_budget(
@@ -162,6 +138,26 @@ class BatchPlan:
             length_bucket_step=hparams.length_bucket_step,
             num_replicas=num_replicas,
         )
+
+
+def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+    """Divide texts into batches with a row per text, padded to the longest of them.
+
+    The longest come first, to show at once whether there is enough memory.
+
+    Args:
+        lengths: Tokens of each text.
+        batch_size: Tokens of a batch with padding, unless one text has more.
+
+    Yields:
+        The indices of the texts of a batch, longest first.
+    """
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    start = 0
+    while start < len(order):
+        end = start + max(1, batch_size // lengths[order[start]])
+        yield order[start:end]
+        start = end
 
 
 def padded(

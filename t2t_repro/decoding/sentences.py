@@ -31,7 +31,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import is_blank, listed
 from t2t_repro.text.tokenizer import Tokenizer
 
-MIN_SOURCE_BUCKET = 8  # tokens
+MIN_LONGEST_PIECE = 8  # tokens, with EOS
 CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size
 LONG_LINE = 4  # batches; a line that fills more does not delay those before it
 
@@ -42,7 +42,7 @@ def longest_piece(max_input_length: int) -> int:
     Args:
         max_input_length: Longest source that the model reads, including EOS.
     """
-    return max(max_input_length, MIN_SOURCE_BUCKET) - 1
+    return max(max_input_length, MIN_LONGEST_PIECE) - 1
 
 
 def followed_grammar(

@@ -17,18 +17,14 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID
-from t2t_repro.data.batch_plan import BatchPlan, padded
+from t2t_repro.data.batch_plan import batches_by_length, padded
 from t2t_repro.data.problem import Problem, TargetGrammar
 from t2t_repro.decoding.beam import BeamSearchResult, beam_search
 from t2t_repro.decoding.beam_state import BeamSearchOptions, RowTensors
 from t2t_repro.decoding.coverage import initial_coverage, with_attention
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.next_tokens import Constraints, Sampling
-from t2t_repro.decoding.sentences import (
-    MIN_SOURCE_BUCKET,
-    SentenceTranslator,
-    longest_piece,
-)
+from t2t_repro.decoding.sentences import SentenceTranslator
 from t2t_repro.decoding.source_pieces import Piece, row_arrays
 from t2t_repro.machine import available_cores
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -69,7 +65,6 @@ def map_in_threads(
         pool.shutdown(cancel_futures=True)
 
 
-SOURCE_BUCKET_STEP = 1.4
 # Each batch in the search needs memory for its own caches.
 MAX_PARALLEL_BATCHES = 8
 _ROW_SPECS = {
@@ -172,9 +167,9 @@ def _search_options(
 class Translator(SentenceTranslator):
     """Translator of lists of sentences with a model in memory.
 
-    Sentences are sorted by length, batched by tokens and padded to one of few
-    lengths. The translation of a sentence does not depend on its batch, up to
-    rounding.
+    Sentences are sorted by length and batched by tokens, whatever their lengths:
+    padding costs less than one more search. The translation of a sentence does not
+    depend on its batch, up to rounding.
 
     Args:
         model: A `Transformer` or `Ensemble`; its weights may change between calls.
@@ -198,13 +193,6 @@ class Translator(SentenceTranslator):
         super().__init__(
             source_tokenizer, target_tokenizer, hparams, max_input_length, problem
         )
-        self._plan = BatchPlan.from_token_budget(
-            batch_size=max(hparams.batch_size, max_input_length),
-            max_length=longest_piece(max_input_length) + 1,
-            min_length_bucket=MIN_SOURCE_BUCKET,
-            length_bucket_step=SOURCE_BUCKET_STEP,
-        )
-
         self._has_searched = False
         names = ("uniform",) if hparams.samples else ()
         names += ("word_kinds",) if self.grammar is not None else ()
@@ -244,8 +232,10 @@ class Translator(SentenceTranslator):
         self, sources: list[list[int]]
     ) -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield the numbers of pieces and their padded ids, longest first."""
-        for numbers, length in self._plan.group([*map(len, sources)]):
-            yield numbers, padded([sources[number] for number in numbers], length)
+        lengths = [*map(len, sources)]
+        for numbers in batches_by_length(lengths, self.hparams.batch_size):
+            rows = [sources[number] for number in numbers]
+            yield numbers, padded(rows, len(rows[0]))
 
     def _hypotheses(self, ids: np.ndarray, scores: np.ndarray) -> list[Hypothesis]:
         """Decode `[beam, length]` ids, without empty places."""

@@ -14,16 +14,11 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
-from t2t_repro.data.batch_plan import padded
-from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch, BatchPlan
+from t2t_repro.data.batch_plan import batches_by_length, padded
+from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import length_penalty
-from t2t_repro.decoding.sentences import (
-    CHUNK_SIZE,
-    MIN_SOURCE_BUCKET,
-    longest_piece,
-)
-from t2t_repro.decoding.translator import SOURCE_BUCKET_STEP
+from t2t_repro.decoding.sentences import CHUNK_SIZE, longest_piece
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
@@ -79,12 +74,7 @@ class PairScorer:
         self._alpha = hparams.alpha
         self._longest_source = longest_piece(max_length) + 1
         self._longest_target = self._longest_source + hparams.extra_length
-        self._plan = BatchPlan.from_token_budget(
-            batch_size=max(hparams.batch_size, self._longest_target),
-            max_length=self._longest_target,
-            min_length_bucket=MIN_SOURCE_BUCKET,
-            length_bucket_step=SOURCE_BUCKET_STEP,
-        )
+        self._batch_size = hparams.batch_size
 
         # AutoGraph would take seconds, and nothing in a model needs it.
         @tf.function(input_signature=[BATCH_SIGNATURE], autograph=False)
@@ -191,9 +181,10 @@ class PairScorer:
     ) -> Iterator[tuple[list[int], Batch]]:
         """Yield the numbers of pairs and their padded ids, longest first."""
         lengths = [max(map(len, pairs[number])) for number in numbers]
-        for indices, length in self._plan.group(lengths):
+        for indices in batches_by_length(lengths, self._batch_size):
             chosen = [numbers[index] for index in indices]
-            yield chosen, _as_batch([pairs[number] for number in chosen], length)
+            longest = lengths[indices[0]]
+            yield chosen, _as_batch([pairs[number] for number in chosen], longest)
 
     def _pair_score(self, target_ids: list[int], log_probs: np.ndarray) -> PairScore:
         log_prob = float(np.sum(log_probs, dtype=np.float64))

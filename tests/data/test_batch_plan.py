@@ -4,28 +4,20 @@ import random
 
 import pytest
 
-from t2t_repro.data.batch_plan import BatchPlan, UpdateSize
-
-PLAN = BatchPlan(boundaries=(4, 8, 16), rows=(4, 2, 1))
+from t2t_repro.data.batch_plan import BatchPlan, UpdateSize, batches_by_length
 
 
-def test_texts_are_grouped_under_the_first_boundary_that_holds_them():
-    assert list(PLAN.group([4, 5, 1, 8, 9, 16])) == [
-        ([5], 16),
-        ([4], 16),
-        ([3, 1], 8),
-        ([0, 2], 4),
-    ]
+def test_texts_of_any_lengths_fill_a_batch_longest_first():
+    assert list(batches_by_length([4, 5, 1, 8, 9, 21], 18)) == [[5], [4, 3], [1, 0, 2]]
 
 
-@pytest.mark.parametrize("count", [1, 7, 100])
+@pytest.mark.parametrize("count", [0, 1, 7, 100])
 def test_every_text_is_in_one_batch_that_has_room_for_it(count):
     lengths = random.Random(count).choices(range(1, 17), k=count)
-    batches = list(PLAN.group(lengths))
-    assert sorted(n for indices, _ in batches for n in indices) == list(range(count))
-    for indices, length in batches:
-        assert len(indices) <= PLAN.rows[PLAN.boundaries.index(length)]
-        assert max(lengths[n] for n in indices) <= length
+    batches = list(batches_by_length(lengths, 40))
+    assert sorted(n for indices in batches for n in indices) == list(range(count))
+    for indices in batches:
+        assert len(indices) * max(lengths[n] for n in indices) <= 40
 
 
 @pytest.mark.parametrize(("batch_size", "rows"), [(20, 4), (32, 4), (90, 8)])

@@ -68,7 +68,7 @@ def test_sources_are_encoded_as_inputs_and_outputs_decoded_as_targets(search):
     found = make_translator().translate(["1 2 3", "4", ""])
     assert [best.text for (best,) in found] == ["a b c", "d", ""]
     (batch,) = search.inputs
-    assert batch.shape == (2, translator.MIN_SOURCE_BUCKET)
+    assert batch.shape == (2, 4)
     np.testing.assert_array_equal(batch[0, :4], [*copy_of(3), 1])
     np.testing.assert_array_equal(batch[1, :3], [DIGITS.encode("4")[0], 1, 0])
 
@@ -214,7 +214,7 @@ def test_a_long_source_is_translated_in_pieces_that_are_joined(search, caplog):
 def test_a_short_source_of_a_model_that_reads_less_is_translated_at_once(
     search, caplog
 ):
-    # All batches have 8 places, 7 of them for tokens before the end.
+    # At least 7 tokens before the end are translated at once.
     ((best,),) = make_translator(longest=4).translate([" ".join("1234123")])
     assert best.text == " ".join("abcdabc")
     assert [batch.shape for batch in search.inputs] == [(1, 8)]
@@ -230,28 +230,24 @@ def test_a_stream_numbers_lines_and_passes_progress_from_chunk_to_chunk(search, 
     assert sum(done) == 3
     assert "line 3 has 10 tokens" in caplog.text
     # The longest piece of all is in the second chunk.
-    assert [batch.shape for batch in search.inputs] == [(2, 8), (1, 9), (1, 8)]
+    assert [batch.shape for batch in search.inputs] == [(2, 2), (2, 9)]
 
 
-def test_the_longest_batches_come_first_and_have_the_rows_of_the_plan(search):
-    hparams = HPARAMS.replace(batch_size=24)
+def test_the_longest_batches_come_first_and_have_at_most_the_tokens_asked_for(search):
+    hparams = HPARAMS.replace(batch_size=26)
     sentences = ["1", " ".join("12341234123"), "2", "3", "4"]
     make_translator(hparams).translate(sentences)
     shapes = [batch.shape for batch in search.inputs]
-    assert shapes == [(1, 15), (3, 8), (1, 8)]
+    assert shapes == [(2, 12), (3, 2)]
 
 
 def test_a_prefix_is_encoded_as_target_for_the_first_piece_of_its_sentence(search):
     lines = ["1", " ".join("1234123412"), "2", ""]
     made = make_translator(longest=9)
     made.translate(lines, prefixes=["a b", "c", "", "d"])
-    # The first batch has the first piece of the second line; then come "1", "2", and
-    # the rest of the second line.
-    first, second = search.per_row["prefixes"]
-    assert first.tolist() == [[5, 0]]
-    rows = {tuple(row) for row in second.tolist()}
-    assert rows == {(3, 4, 0), (0, 0, 0)}
-    assert len(second) == 3
+    # The first piece of the second line, its rest, "1" and "2".
+    (rows,) = search.per_row["prefixes"]
+    assert rows.tolist() == [[5, 0, 0], [0, 0, 0], [3, 4, 0], [0, 0, 0]]
 
 
 def test_without_a_prefix_the_search_gets_no_rows(search):
@@ -265,8 +261,8 @@ def test_random_numbers_are_those_of_the_line_in_the_whole_input(search, first):
     lines = ["1", "2", " ".join("1234123412")]
     made = make_translator(hparams, longest=9)
     [*made.stream(lines, chunk_size=2, first=first)]
-    counts = [length + HPARAMS.extra_length for length in (8, 9, 8)]
-    cases = [[(0, 0), (1, 0)], [(2, 0)], [(2, 1)]]
+    counts = [length + HPARAMS.extra_length for length in (2, 9)]
+    cases = [[(0, 0), (1, 0)], [(2, 0), (2, 1)]]
     for numbers, count, places in zip(
         search.per_row["uniform"], counts, cases, strict=True
     ):
