@@ -3,6 +3,7 @@
  *
  *   T2TAttention.mount(rootElement, source) -> {refresh(), destroy(), setTheme(name), follow(chosen)}
  *   T2TAttention.fromDocuments(documents, branches?) -> source
+ *   T2TAttention.alignmentOf(document) -> {layer, head, queries, keys, weight(query, key)}
  *
  * `chosen` has names of `OPENING`. Tokens are untrusted: they reach the page only as
  * text and values of attributes. No inline style or handler is needed, so a strict
@@ -118,6 +119,11 @@ class Sentence {
 		return (this.cache[`figures ${index} ${words}`] ??= headFigures(this.map(index, words)));
 	}
 
+	/** Return the figures of the head that aligns words best. */
+	best(index) {
+		return this.figures(index, this.hasSubwords).reduce((a, b) => (b.oneToOne > a.oneToOne ? b : a));
+	}
+
 	build(raw, index, words) {
 		const [queries, keys] = [raw.queries, raw.keys].map((name) => this.document.sequences[name]);
 		const { layers, heads } = raw;
@@ -159,6 +165,16 @@ function fromDocuments(documents, branches = []) {
 	};
 }
 
+/** Return the weights between the words of both texts in the head that aligns them best. */
+function alignmentOf(document) {
+	const sentence = new Sentence(document);
+	const index = document.maps.findIndex(({ kind }) => kind === "memory");
+	if (index < 0) throw new Error("The sentence has no attention between source and target.");
+	const { layer, head } = sentence.best(index);
+	const { queries, keys, weight } = sentence.map(index, true);
+	return { layer, head, queries, keys, weight: (query, key) => weight(layer, head, query, key) };
+}
+
 // -------- elements
 
 function fill(node, properties, children) {
@@ -194,13 +210,17 @@ function tokenLabel(text, lang) {
 const number = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
 const stepName = (step) => step.toLocaleString("en");
 
-/** Let arrow keys, Home and End move the focus among columns; Tab stops at one element. */
-function rove(container, columns, { first, moved } = {}) {
-	const all = columns.flat();
-	const stop = (node) => all.forEach((other) => (other.tabIndex = other === node ? 0 : -1));
-	stop(first ?? all[0]);
-	container.addEventListener("focusin", ({ target }) => all.includes(target) && stop(target));
+/**
+ * Let arrow keys, Home and End move the focus among columns; Tab stops at one element.
+ * Columns that change are given by a function.
+ */
+function rove(container, given, { first, moved } = {}) {
+	const columnsNow = typeof given === "function" ? given : () => given;
+	const stop = (node) => columnsNow().flat().forEach((other) => (other.tabIndex = other === node ? 0 : -1));
+	stop(first ?? columnsNow().flat()[0]);
+	container.addEventListener("focusin", ({ target }) => columnsNow().flat().includes(target) && stop(target));
 	container.addEventListener("keydown", (event) => {
+		const columns = columnsNow();
 		const x = columns.findIndex((column) => column.includes(event.target));
 		if (x < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
 		const y = columns[x].indexOf(event.target);
@@ -1027,9 +1047,7 @@ class App {
 
 	/** Return the figures of the head that aligns words best, between two sequences. */
 	best() {
-		if (this.state.kind !== "memory") return null;
-		const figures = this.current.figures(this.index, this.current.hasSubwords);
-		return figures.reduce((a, b) => (b.oneToOne > a.oneToOne ? b : a));
+		return this.state.kind === "memory" ? this.current.best(this.index) : null;
 	}
 
 	headsOn() {
@@ -1218,4 +1236,5 @@ function mount(root, source) {
 	return app;
 }
 
-globalThis.T2TAttention = { mount, fromDocuments };
+// Elements and numbers, too, for pages that look and work like this one.
+globalThis.T2TAttention = { mount, fromDocuments, alignmentOf, el, button, rove, shade, number };
