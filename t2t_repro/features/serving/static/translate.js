@@ -21,7 +21,7 @@ const { root, source, output, backdrop } = parts;
 const lead = document.createTextNode(""); // white space before the first sentence
 const state = {
 	models: [], model: null, most: Infinity,
-	before: "", sentences: [], // the translation; a sentence has source, start, end, text, space, node, gap
+	before: "", sentences: [], // the translation; a sentence has source, start, text, space, node, gap
 	current: null, // the sentence that the buttons are about
 	pointed: null, // the word under the pointer or the focus
 	chosen: new Map(), // other translations that were chosen, by model and source
@@ -49,10 +49,8 @@ function complain(text) {
 }
 
 function askForKey() {
-	if (!parts.form.hidden) return;
-	parts.key.value = "";
+	if (parts.form.hidden) say("The server asks for an API key.");
 	parts.form.hidden = false;
-	say("The server asks for an API key.");
 }
 
 /** Return the answer to a request; if the server is busy, wait as long as it says. */
@@ -103,13 +101,17 @@ async function* events(response) {
 
 // -------- models
 
-function languageName(code) {
+/** Return a language's code, or nothing if it isn't one: models may be named in any way. */
+function languageOf(code) {
 	try {
-		return new Intl.DisplayNames(["en"], { type: "language" }).of(code);
+		return Intl.getCanonicalLocales(code)[0];
 	} catch {
-		return code; // The server's user may name a language as they like.
+		return undefined;
 	}
 }
+
+const languageName = (code) =>
+	languageOf(code) ? new Intl.DisplayNames(["en"], { type: "language" }).of(languageOf(code)) : code;
 
 const titleOf = ({ name, source_language: from, target_language: to }) =>
 	from && to ? `${languageName(from)} → ${languageName(to)}` : name;
@@ -134,8 +136,8 @@ function useModel(index) {
 	const { source_language: from, target_language: to } = model;
 	parts.from.textContent = from ? languageName(from) : "Source";
 	parts.to.textContent = to ? languageName(to) : "Translation";
-	source.lang = from ?? "";
-	output.lang = to ?? "";
+	source.lang = languageOf(from) ?? "";
+	output.lang = languageOf(to) ?? "";
 	parts.heads.hidden = !model.attention;
 	parts.readout.textContent = model.attention ? HINT : "";
 	show(state.before, []);
@@ -184,10 +186,10 @@ async function translate() {
 			if (type === "error") throw new Error(data.error);
 			if (type === "done") whole = true;
 			else if (type === "message") {
-				if (data.index === 0) state.before = data.before ?? "";
-				sentences.push(made({ ...data, start: offsets[data.start], end: offsets[data.end] }));
+				const { source: own, start, translatedText, space = "" } = data;
+				sentences.push({ source: own, start: offsets[start], text: state.chosen.get(identity(own)) ?? translatedText, space });
 				// What is left of the translation before stays until its turn comes.
-				show(state.before, [...sentences, ...state.sentences.slice(sentences.length)]);
+				show(data.before ?? (data.index ? state.before : ""), [...sentences, ...state.sentences.slice(sentences.length)]);
 			}
 		}
 		if (!whole) throw new Error("The connection ended before the translation.");
@@ -213,16 +215,11 @@ function leave() {
 const identity = (...names) => JSON.stringify([state.model.name, ...names]);
 const translation = () => state.before + state.sentences.map(({ text, space }) => text + space).join("");
 
-/** Return a sentence of the server's; it keeps a translation that was chosen before. */
-function made({ source: from, start, end, translatedText, space = "" }) {
-	const text = state.chosen.get(identity(from)) ?? translatedText;
-	return { source: from, start, end, text, space };
-}
-
 /** Return the element of a sentence, whose words can be pointed at and focused. */
 function elementOf({ text }) {
 	const segments = [...new Intl.Segmenter(output.lang || undefined, { granularity: "word" }).segment(text)];
-	const isWord = segments.some(({ isWordLike }) => isWordLike) ? ({ isWordLike }) => isWordLike : ({ segment }) => segment.trim();
+	const hasWords = segments.some(({ isWordLike }) => isWordLike);
+	const isWord = ({ isWordLike, segment }) => (hasWords ? isWordLike : segment.trim());
 	return el("span", { class: "sentence" }, ...segments.map((one) => isWord(one)
 		? el("span", { class: "word", tabindex: -1, "data-at": one.index }, one.segment) : one.segment));
 }
@@ -241,6 +238,7 @@ function show(before, sentences) {
 	const nodes = [lead, ...sentences.flatMap(({ node, gap }) => [node, gap])];
 	for (const node of [...output.childNodes]) if (!nodes.includes(node)) node.remove();
 	nodes.forEach((node, i) => node === output.childNodes[i] || output.insertBefore(node, output.childNodes[i] ?? null));
+	if (!state.pointed?.isConnected) point(null);
 	setCurrent(sentences.find(({ node }) => node === state.current?.node) ?? sentences[0] ?? null);
 	const stop = output.querySelector(".word[tabindex='0']") ?? output.querySelector(".word");
 	if (stop) stop.tabIndex = 0;
@@ -255,7 +253,6 @@ function setCurrent(sentence) {
 }
 
 const sentenceOf = (node) => state.sentences.find((sentence) => sentence.node === node.closest?.(".sentence"));
-const words = () => [...output.querySelectorAll(".word")];
 
 // -------- other translations
 
@@ -361,14 +358,13 @@ async function point(word) {
 		const { alignment } = await attentionOf(sentence);
 		if (word !== state.pointed) return;
 		const found = attendedBy(word, sentence, alignment);
-		// The text may have changed since.
-		const { start } = sentenceOf(word);
+		const { start } = sentenceOf(word); // It may have moved.
 		if (source.value.startsWith(sentence.source, start)) {
 			mark(found.map((one) => ({ ...one, start: start + one.start, end: start + one.end })));
 		}
 		const list = found.sort((a, b) => b.share - a.share).slice(0, 3).map(({ text, share }) => `${text} ${number(share)}`);
 		const where = `layer ${alignment.layer + 1}, head ${alignment.head + 1}`;
-		parts.readout.textContent = list.length ? `“${word.textContent}” attends to ${list.join(", ")} (${where})` : `“${word.textContent}” attends to no word (${where})`;
+		parts.readout.textContent = `“${word.textContent}” attends to ${list.join(", ") || "no word"} (${where})`;
 		if (word === document.activeElement) say(parts.readout.textContent);
 	} catch (error) {
 		if (word === state.pointed) parts.readout.textContent = error.message;
@@ -480,6 +476,7 @@ system.addEventListener("change", nameTheme);
 parts.form.addEventListener("submit", (event) => {
 	event.preventDefault();
 	sessionStorage.setItem(KEY, parts.key.value);
+	parts.key.value = "";
 	parts.form.hidden = true;
 	complain("");
 	translate();
@@ -509,7 +506,7 @@ root.addEventListener("keydown", (event) => {
 		openOthers(sentenceOf(target));
 	}
 });
-rove(output, () => words().map((word) => [word]));
+rove(output, () => [...output.querySelectorAll(".word")].map((word) => [word]));
 
 nameTheme();
 parts.clear.disabled = parts.copy.disabled = true;
