@@ -30,6 +30,7 @@ NAMES = (
     "synthetic",
     "tensor2tensor",
     "huggingface",
+    "serving",
 )
 
 

@@ -1,0 +1,201 @@
+"""Run the application on a socket: bounded connections, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Generator
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from t2t_repro.errors import UserError
+from t2t_repro.features.serving.service import Service
+
+try:
+    import resource
+except ImportError:  # Windows has no limits.
+    resource = None
+
+_MOST_HEAD = 65_536  # bytes of a request's line and headers
+_KEEP_ALIVE = 15  # seconds; proxies reuse connections
+_BACKLOG = 2048
+# Time in which the requests of clients that do not know of the end yet may come.
+_LINGER = 0.3
+# Files that are open besides connections: the program's own.
+_OTHER_FILES = 256
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound but does not listen yet.
+
+    Args:
+        host: Address or name.
+        port: Port, or 0 for any that is free.
+
+    Raises:
+        UserError: If the address is in use or not this machine's.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(
+            f"cannot listen on {host} port {port}: {reason}. Choose another --port, or "
+            "0 for any that is free."
+        ) from error
+    return bound
+
+
+def address_of(bound: socket.socket) -> str:
+    """Return the URL of a bound socket."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class _Protocol(HttpToolsProtocol):
+    """HTTP whose clients must send the head of a request in time and in bounds."""
+
+    read_timeout = 20.0
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._head_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_arrived()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._timer is not None:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._timer is not None and self._head_bytes > _MOST_HEAD:
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._timer is None:
+            self._expect_head()
+
+    def on_headers_complete(self) -> None:
+        self._head_arrived()
+        super().on_headers_complete()
+
+    def _expect_head(self) -> None:
+        self._head_bytes = 0
+        self._timer = self.loop.call_later(self.read_timeout, self._too_slow)
+
+    def _head_arrived(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        self.transport.abort()
+
+
+class _Server(uvicorn.Server):
+    """A server that ends with exit code 0 when it is told to stop."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        # The base class raises the signals again at the end.
+        handlers = {
+            number: signal.signal(number, self.handle_exit)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.is_stopping = True
+        # Connections in the queue of the system would be reset.
+        await asyncio.sleep(_LINGER)
+        await super().shutdown(sockets)
+
+
+def serve(
+    app: ASGIApp,
+    service: Service,
+    bound: socket.socket,
+    started: Callable[[], None] = lambda: None,
+) -> None:
+    """Answer requests until SIGTERM or SIGINT, and then those that were accepted.
+
+    Args:
+        app: The application.
+        service: What it answers with.
+        bound: From `bind`.
+        started: Called when requests are accepted.
+    """
+    settings = service.settings
+    limit = _allow_connections(settings.max_connections)
+    protocol = type("Protocol", (_Protocol,), {"read_timeout": settings.read_timeout})
+    config = uvicorn.Config(
+        _with_start(app, started),
+        http=protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=limit,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=int(settings.deadline) + 15,
+    )
+    # Whatever a client sends must not fill the log.
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    _Server(config, service).run([bound])
+    service.batches.close()
+
+
+def _with_start(app: ASGIApp, started: Callable[[], None]) -> ASGIApp:
+    """Call a function when the server starts, which is ASGI's event of its life."""
+
+    async def wrapped(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        asyncio.get_running_loop().call_soon(started)
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    return wrapped
+
+
+def _allow_connections(wanted: int) -> int:
+    """Raise the limit of open files, and return how many connections fit."""
+    if resource is None:
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(1, min(wanted, soft - _OTHER_FILES))
+    return wanted

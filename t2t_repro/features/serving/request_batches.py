@@ -1,0 +1,238 @@
+"""Translate the sentences of all requests in batches.
+
+The sentences that wait while the cores are busy form the next batch. Everything here
+runs in the thread of the event loop, so nothing needs a lock; only the work itself runs
+in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import itertools
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from t2t_repro.features.serving.service_settings import ServiceError, ServiceSettings
+
+# A sentence of more bytes of UTF-8 is long: about 6 average sentences of news. Its
+# search takes seconds, in which the short sentences of a batch would wait.
+LONG_SENTENCE = 800
+_KEPT_LANES = 32  # an empty lane is kept for the size of its last batch
+# Weight of the newest batch in the average of sentences per second.
+_NEWEST = 0.2
+
+Items = Sequence[Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What is done with items that may share a batch.
+
+    Attributes:
+        key: Items of equal keys share batches.
+        run: Returns one result per item, in the same order; called in a thread.
+        is_long: Whether an item takes much longer than a sentence usually does.
+    """
+
+    key: Hashable
+    run: Callable[[Items], Items]
+    is_long: bool = False
+
+
+@dataclasses.dataclass(eq=False)
+class _Waiting:
+    """The items of a request that are not in a batch yet."""
+
+    items: deque[tuple[Any, asyncio.Future[Any]]]
+    since: float
+
+
+class _Lane:
+    """The waiting items of one task."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.requests: deque[_Waiting] = deque()
+        self.last_size = 1
+        self.last_start = 0.0
+
+    def count(self) -> int:
+        return sum(len(request.items) for request in self.requests)
+
+    def since(self) -> float:
+        """Return when the oldest request that waits came."""
+        return min(request.since for request in self.requests)
+
+    def take(self, number: int) -> list[tuple[Any, asyncio.Future[Any]]]:
+        """Take one item of each request in turn, so that a long one delays no other."""
+        batch = []
+        while len(batch) < number and self.requests:
+            request = self.requests.popleft()
+            batch.append(request.items.popleft())
+            if request.items:
+                self.requests.append(request)
+        return batch
+
+
+class Batches:
+    """A bounded queue of items, and the threads that work on them.
+
+    Ordinary items use at most `num_workers` threads, and long ones, too; there is one
+    more thread than that. So a thread is always left for the ordinary ones, which then
+    share the cores with the long ones instead of waiting for them.
+
+    Args:
+        settings: Limits.
+        observe: Called with the size and the seconds of every batch.
+    """
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        observe: Callable[[int, float], None] = lambda size, seconds: None,
+    ) -> None:
+        self._settings = settings
+        self._observe = observe
+        self._per_kind = settings.num_workers
+        self._pool = ThreadPoolExecutor(self._per_kind + 1, "translate")
+        self._lanes: dict[Hashable, _Lane] = {}
+        self._running = {False: 0, True: 0}  # batches, by whether they are long
+        self._rate = 0.0  # items per second of one thread
+        self._timer: asyncio.TimerHandle | None = None
+        self.waiting = 0
+
+    def admit(self, count: int) -> None:
+        """Refuse a request if the queue is full.
+
+        Args:
+            count: Number of its items.
+
+        Raises:
+            ServiceError: If it is full. A request of any size may wait alone.
+        """
+        if self.waiting and self.waiting + count > self._settings.max_queue:
+            raise self._full()
+
+    def submit(self, task: Task, items: Items) -> list[asyncio.Future[Any]]:
+        """Queue items of a request that was admitted.
+
+        Args:
+            task: What to do with them.
+            items: At least one.
+
+        Returns:
+            The future result of each item. Cancel those that nobody needs.
+        """
+        loop = asyncio.get_running_loop()
+        futures = [loop.create_future() for _ in items]
+        lane = self._lanes.setdefault(task.key, _Lane(task))
+        pairs = deque(zip(items, futures, strict=True))
+        request = _Waiting(pairs, time.monotonic())
+        lane.requests.append(request)
+        self.waiting += len(items)
+        leave = functools.partial(self._leave, lane, request)
+        for future in futures:
+            future.add_done_callback(leave)
+        self._dispatch()
+        return futures
+
+    def close(self) -> None:
+        """Wait for the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _full(self) -> ServiceError:
+        threads = self._rate * self._per_kind
+        seconds = math.ceil(self.waiting / threads) if threads else 1
+        after = max(1, min(seconds, math.ceil(self._settings.deadline)))
+        return ServiceError(
+            429,
+            f"{self.waiting:,} sentences are waiting, expected at most "
+            f"{self._settings.max_queue:,}: try again in {after} s.",
+            {"Retry-After": str(after)},
+        )
+
+    def _leave(
+        self, lane: _Lane, request: _Waiting, future: asyncio.Future[Any]
+    ) -> None:
+        """Remove the items of a request that was cancelled while it waited."""
+        if not future.cancelled() or not request.items:
+            return
+        kept = deque(pair for pair in request.items if not pair[1].cancelled())
+        self.waiting -= len(request.items) - len(kept)
+        request.items = kept
+        if not kept:
+            lane.requests.remove(request)
+            self._dispatch()
+
+    def _free(self, is_long: bool) -> int:
+        """Return how many batches of a kind may start now."""
+        total = self._per_kind + 1 - sum(self._running.values())
+        return min(total, self._per_kind - self._running[is_long])
+
+    def _dispatch(self) -> None:
+        """Start batches on idle threads, and look again when the next one is due."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now, due = time.monotonic(), math.inf
+        for lane in sorted(self._lanes.values(), key=lambda lane: lane.last_start):
+            if not lane.requests and len(self._lanes) > _KEPT_LANES:
+                del self._lanes[lane.task.key]
+            while lane.requests and (free := self._free(lane.task.is_long)) > 0:
+                count = lane.count()
+                # Clients that wait for answers come back together: an idle thread
+                # waits a little for as many as it served last.
+                ripe = lane.since() + self._settings.max_delay_ms / 1000
+                if count < lane.last_size and now < ripe:
+                    due = min(due, ripe)
+                    break
+                size = max(lane.last_size, math.ceil(count / free))
+                self._start(lane, lane.take(min(size, self._settings.max_batch)))
+        if due < math.inf:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(due - now, self._dispatch)
+
+    def _start(self, lane: _Lane, batch: list[tuple[Any, asyncio.Future[Any]]]) -> None:
+        task = lane.task
+        lane.last_size, lane.last_start = len(batch), time.monotonic()
+        self.waiting -= len(batch)
+        self._running[task.is_long] += 1
+        items = [item for item, _ in batch]
+        loop = asyncio.get_running_loop()
+        done = loop.run_in_executor(self._pool, task.run, items)
+        futures = [future for _, future in batch]
+        done.add_done_callback(
+            functools.partial(self._finish, task, futures, time.monotonic())
+        )
+
+    def _finish(
+        self,
+        task: Task,
+        futures: Iterable[asyncio.Future[Any]],
+        start: float,
+        done: asyncio.Future[Items],
+    ) -> None:
+        self._running[task.is_long] -= 1
+        futures = [*futures]
+        seconds = time.monotonic() - start
+        rate = len(futures) / max(seconds, 1e-6)
+        self._rate += _NEWEST * (rate - self._rate) if self._rate else rate
+        self._observe(len(futures), seconds)
+        error = None if done.cancelled() else done.exception()
+        results = itertools.repeat(None) if error or done.cancelled() else done.result()
+        for future, result in zip(futures, results, strict=False):
+            if future.done():
+                continue
+            if error:
+                future.set_exception(error)
+            elif done.cancelled():
+                future.cancel()
+            else:
+                future.set_result(result)
+        self._dispatch()
