@@ -91,7 +91,7 @@ class Access:
             raise ServiceError(
                 403,
                 f"received the host {host[:80]!r}, expected one of "
-                f"{', '.join(sorted(self._hosts))} (t2t serve --allowed_host).",
+                f"{', '.join(sorted(self._hosts))} (`t2t serve --allowed_host`).",
             )
         origin = headers.get("origin")
         if origin is None or origin in self.cors_origins or "*" in self.cors_origins:
@@ -100,7 +100,7 @@ class Access:
             raise ServiceError(
                 403,
                 f"received a request of a page of {origin[:80]!r}, expected one of "
-                "this server (t2t serve --cors_origin).",
+                "this server (`t2t serve --cors_origin`).",
             )
 
 

@@ -265,7 +265,7 @@ class _Handlers:
             raise ServiceError(
                 501,
                 f"{model.name} runs in {model.engine}, which shows no attention: serve "
-                "one run with --engine tensorflow.",
+                "one run with the engine tensorflow.",
             )
         source, target = (*texts, None)[:2]
         future = self._service.attention(model, source, target)

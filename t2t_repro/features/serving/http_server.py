@@ -51,7 +51,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         reason = error.strerror or error
         raise UserError(
-            f"cannot listen on {host} port {port}: {reason}. Choose another --port, or "
+            f"cannot listen on {host} port {port}: {reason}. Choose another port, or "
             "0 for any that is free."
         ) from error
     return bound

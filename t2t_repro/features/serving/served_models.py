@@ -180,6 +180,9 @@ class ServedSystem(ServedModel):
 
     def warm_up(self) -> None:
         self._system.warm_up(self.hparams)
+        if self.hparams.beam_size > 1:
+            # A search for all hypotheses is another graph.
+            self._system.warm_up(self.hparams.replace(return_beams=True))
 
     @property
     def _trained(self) -> System:
@@ -297,4 +300,5 @@ class ServedExport(ServedModel):
         return _call(self._export.signatures[signature], sources, targets)
 
     def warm_up(self) -> None:
-        self.translate(["."], self.hparams)
+        for returns_beams in (False, True):
+            self.translate(["."], self.hparams.replace(return_beams=returns_beams))
