@@ -20,6 +20,7 @@ from t2t_repro.features.ctranslate2.ctranslate2_limits import QUANTIZATIONS
 from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     CTranslate2Translator,
     load_engine,
+    load_engine,
 )
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer, distinct_entries
@@ -213,12 +214,11 @@ class Comparison:
         engines = (
             Translator(self.model, *self.tokenizers, hparams, self.max_input_length),
             CTranslate2Translator(
-                self.folder,
+                load_engine(self.folder, self.quantization),
                 *self.tokenizers,
                 hparams,
                 self.max_input_length,
                 positions=self.positions,
-                quantization=self.quantization,
             ),
         )
         return [[best for (best,) in engine.translate(sentences)] for engine in engines]

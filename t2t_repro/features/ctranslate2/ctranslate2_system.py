@@ -7,6 +7,7 @@ convert.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import logging
 import shutil
@@ -25,6 +26,7 @@ from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     CTranslate2Translator,
     check_followed,
     import_ctranslate2,
+    load_engine,
     needed_positions,
 )
 from t2t_repro.files import (
@@ -327,6 +329,11 @@ class CTranslate2System(TranslatingSystem):
         t2t_usr_dir: Folder of the package that registers the problem, if any.
         data_dir: Folder of the prepared data of the training run, if it is known.
 
+    Attributes:
+        num_threads: Number of batches that are translated at the same time, on one core
+            each; None = the number of cores that the process may use. The first
+            translator reads it and loads the model, which all translators share.
+
     Raises:
         UserError: If the folder has no export, or it is damaged or has changed.
     """
@@ -339,6 +346,7 @@ class CTranslate2System(TranslatingSystem):
         t2t_usr_dir: str | Path | None = None,
         data_dir: str | Path | None = None,
     ) -> None:
+        self.num_threads: int | None = None
         self.export_dir = Path(export_dir)
         self.description = ExportDescription.load(self.export_dir)
         self.description.check_files(self.export_dir)
@@ -408,14 +416,18 @@ class CTranslate2System(TranslatingSystem):
     def data_dir(self) -> str | None:
         return self._data_dir
 
+    @functools.cached_property
+    def _engine(self) -> Any:
+        quantization = self.description.quantization
+        return load_engine(self.export_dir, quantization, self.num_threads)
+
     def _new_translator(self, hparams: DecodeHParams) -> CTranslate2Translator:
         return CTranslate2Translator(
-            self.export_dir,
+            self._engine,
             self.source_tokenizer,
             self.target_tokenizer,
             hparams,
             self.max_input_length,
             positions=self.description.positions,
-            quantization=self.description.quantization,
             problem=self.problem,
         )

@@ -6,18 +6,17 @@ Imports neither TensorFlow nor, before it is used, CTranslate2.
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from t2t_repro.constants import EOS_ID
+from t2t_repro.data.batch_plan import batches_by_length
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import Hypothesis, length_penalty
-from t2t_repro.decoding.sentences import (
-    SentenceTranslator,
-    longest_piece,
-)
+from t2t_repro.decoding.sentences import SentenceTranslator, longest_piece
 from t2t_repro.decoding.source_pieces import Piece
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.machine import available_cores
@@ -84,36 +83,29 @@ class CTranslate2Translator(SentenceTranslator):
     The scores leave out the probability of PAD; see `ctranslate2_spec.py`.
 
     Args:
-        model_dir: Folder with model.bin.
+        engine: A model that `load_engine` loaded; translators may share it.
         source_tokenizer: Tokenizer of the inputs.
         target_tokenizer: Tokenizer of the outputs.
         hparams: See `DecodeHParams`; `batch_size` counts source tokens.
         max_input_length: See `SentenceTranslator`.
         positions: Longest source or translation in tokens, including EOS, for which the
             model has encodings of positions.
-        quantization: Format of the model's weights, in which it also computes, as far
-            as the processor can.
-        num_threads: Number of batches that are translated at the same time, on one core
-            each; by default the number of cores that the process may use.
         problem: See `SentenceTranslator`.
 
     Raises:
-        UserError: If `ctranslate2` is not installed, it cannot read the folder, or the
-            model has too few positions.
+        UserError: If the model has too few positions.
         UsageError: If a setting has no effect here.
     """
 
     def __init__(
         self,
-        model_dir: str | Path,
+        engine: Any,
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         hparams: DecodeHParams,
         max_input_length: int,
         *,
         positions: int,
-        quantization: str = "float32",
-        num_threads: int | None = None,
         problem: Problem | None = None,
     ) -> None:
         check_followed(hparams)
@@ -124,16 +116,14 @@ class CTranslate2Translator(SentenceTranslator):
         if longest > positions:
             raise UserError(
                 f"received extra_length={hparams.extra_length}, expected at most "
-                f"{hparams.extra_length - longest + positions}: {model_dir} has "
+                f"{hparams.extra_length - longest + positions}: the model has "
                 f"{positions} positions; export it again with this extra_length."
             )
         self._source_entries = distinct_entries(source_tokenizer)
         entries = distinct_entries(target_tokenizer)
         self._target_ids = {entry: number for number, entry in enumerate(entries)}
         self._end = entries[EOS_ID]
-        self._engine = load_engine(
-            model_dir, quantization, num_threads or available_cores()
-        )
+        self._engine = engine
 
     def _search_batches(
         self, pieces: list[Piece]
@@ -144,36 +134,50 @@ class CTranslate2Translator(SentenceTranslator):
         numbers_of: dict[Source, list[int]] = {}
         for number, piece in enumerate(pieces):
             numbers_of.setdefault(tuple(piece.ids), []).append(number)
-        # All batches are queued at once, and translated in this order.
-        waiting = [
-            (batch, self._submit(batch)) for batch in self._batches(list(numbers_of))
-        ]
-        for batch, results in waiting:
+        for found in self._search_sources(list(numbers_of)):
             numbers: list[int] = []
-            found: list[list[Hypothesis]] = []
-            for source, result in zip(batch, results, strict=True):
+            hypotheses: list[list[Hypothesis]] = []
+            for source, result in found:
                 equal = numbers_of[source]
                 numbers += equal
-                found += [self._hypotheses(result.result())] * len(equal)
-            yield numbers, found
+                hypotheses += [self._hypotheses(result)] * len(equal)
+            yield numbers, hypotheses
 
-    def _batches(self, sources: list[Source]) -> Iterator[list[Source]]:
-        """Yield batches of sources of one length, longest first.
+    def _search_sources(
+        self, sources: list[Source]
+    ) -> Iterator[list[tuple[Source, Any]]]:
+        """Yield sources and CTranslate2's results, batch by batch, longest first.
 
         CTranslate2 has one limit of the output's length per batch, and ours depends on
-        the length of the source.
+        the length of the source. A batch has the limit of its longest source. The few
+        others that reach their own limit are searched again, with those of their
+        length: the last step before a limit also takes hypotheses that do not end.
         """
-        by_length: dict[int, list[Source]] = {}
-        for ids in sources:
-            by_length.setdefault(len(ids), []).append(ids)
-        for length in sorted(by_length, reverse=True):
-            same = by_length[length]
-            rows = max(self.hparams.batch_size // length, 1)
-            for start in range(0, len(same), rows):
-                yield same[start : start + rows]
+        extra, too_long = self.hparams.extra_length, []
+        # All batches are queued at once, and translated in this order.
+        waiting = [(batch, self._submit(batch)) for batch in self._batches(sources)]
+        for batch, futures in waiting:
+            found = []
+            for source, future in zip(batch, futures, strict=True):
+                result, limit = future.result(), len(source) + extra
+                is_shorter = len(source) < len(batch[0])
+                if is_shorter and max(map(len, result.hypotheses)) >= limit:
+                    too_long.append(source)
+                else:
+                    found.append((source, result))
+            yield found
+        for _, same in itertools.groupby(too_long, key=len):
+            yield from self._search_sources(list(same))
+
+    def _batches(self, sources: list[Source]) -> list[list[Source]]:
+        lengths = [*map(len, sources)]
+        return [
+            [sources[index] for index in indices]
+            for indices in batches_by_length(lengths, self.hparams.batch_size)
+        ]
 
     def _submit(self, sources: list[Source]) -> list[Any]:
-        """Queue pieces of one length and return their future results."""
+        """Queue a batch, longest first, and return its future results."""
         hparams = self.hparams
         return self._engine.translate_batch(
             [[self._source_entries[token] for token in ids] for ids in sources],
@@ -223,15 +227,19 @@ def needed_positions(max_input_length: int, extra_length: int) -> int:
     return longest_piece(max_input_length) + 1 + extra_length
 
 
-def load_engine(model_dir: str | Path, quantization: str, num_threads: int = 1) -> Any:
+def load_engine(
+    model_dir: str | Path, quantization: str = "float32", num_threads: int | None = None
+) -> Any:
     """Load a CTranslate2 model on the CPU.
 
     Small matrices gain little from several cores, so every batch has one.
 
     Args:
         model_dir: Folder with model.bin.
-        quantization: Format of the model's weights.
-        num_threads: Number of batches that are translated at the same time.
+        quantization: Format of the model's weights, in which it also computes, as far
+            as the processor can.
+        num_threads: Number of batches that are translated at the same time; by default
+            the number of cores that the process may use.
 
     Returns:
         A `ctranslate2.Translator`.
@@ -244,7 +252,7 @@ def load_engine(model_dir: str | Path, quantization: str, num_threads: int = 1) 
         return ctranslate2.Translator(
             str(model_dir),
             compute_type=_compute_type(ctranslate2, quantization),
-            inter_threads=num_threads,
+            inter_threads=num_threads or available_cores(),
             intra_threads=1,
             max_queued_batches=-1,
         )

@@ -15,6 +15,7 @@ from t2t_repro.features.ctranslate2.ctranslate2_export import (
     COMPARED_SENTENCES,
     comparison_sentences,
 )
+from t2t_repro.features.ctranslate2 import ctranslate2_system
 from t2t_repro.features.ctranslate2.ctranslate2_system import (
     DESCRIPTION_FILE,
     Conversion,
@@ -133,6 +134,21 @@ def test_a_conversion_is_made_once(run, converted):
         Conversion.plan(run).make()
     assert len(converted.calls) == 1
     assert system.data_dir == Run.load_existing(run).data_dir
+
+
+def test_translators_of_a_system_share_one_engine(run, converted, monkeypatch):
+    loaded = record(monkeypatch, ctranslate2_system, "load_engine", "the engine")
+    system = CTranslate2System.load(run)
+    system.num_threads = 3
+    first, second = (
+        system.translator(HPARAMS.replace(alpha=alpha)) for alpha in (0.1, 0.2)
+    )
+    assert first is not second
+    assert loaded.call == {
+        "model_dir": system.export_dir,
+        "quantization": "float32",
+        "num_threads": 3,
+    }
 
 
 def test_a_conversion_whose_files_have_changed_is_refused(run, converted):

@@ -9,7 +9,10 @@ import pytest
 
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ctranslate2 import ctranslate2_translator
-from t2t_repro.features.ctranslate2.ctranslate2_translator import CTranslate2Translator
+from t2t_repro.features.ctranslate2.ctranslate2_translator import (
+    CTranslate2Translator,
+    load_engine,
+)
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 
@@ -53,26 +56,37 @@ def package(monkeypatch):
 
 
 def translator(hparams=HPARAMS, **options):
+    engine = load_engine("folder", **options)
     return CTranslate2Translator(
-        "folder", DIGITS, LETTERS, hparams, LONGEST, positions=POSITIONS, **options
+        engine, DIGITS, LETTERS, hparams, LONGEST, positions=POSITIONS
     )
 
 
-def test_a_batch_has_sources_of_one_length_and_at_most_its_tokens(package):
+def shapes_of(engine):
+    return [
+        ([*map(len, sources)], options["max_decoding_length"])
+        for sources, options in engine.calls
+    ]
+
+
+def test_a_batch_has_at_most_its_tokens_and_the_limit_of_its_longest_source(package):
     translator(HPARAMS.replace(batch_size=1)).translate(["1 2 3"])
     assert len(package.engine.calls) == 1
-    hparams = HPARAMS.replace(batch_size=20, extra_length=2)
-    sentences = ["1 2", "3", "4 1 2", "2 2", "1 1", "3 3", "4 4", "1 3", "2 4"]
-    translator(hparams).translate(sentences)
-    shapes = [
-        (len(sources), len(sources[0]), options["max_decoding_length"])
-        for sources, options in package.engine.calls
-    ]
-    # 20 // 3 rows of 3 tokens.
-    assert shapes == [(1, 4, 6), (6, 3, 5), (1, 3, 5), (1, 2, 4)]
-    assert all(
-        len({len(s) for s in sources}) == 1 for sources, _ in package.engine.calls
-    )
+    hparams = HPARAMS.replace(batch_size=13, extra_length=2)
+    translator(hparams).translate(["1 2", "3", "4 1 2", "2 2", "1 1", "3 3"])
+    assert shapes_of(package.engine) == [([4, 3, 3], 6), ([3, 3, 2], 5)]
+
+
+def test_a_source_that_reaches_its_own_limit_is_searched_again_with_it(package):
+    hparams = HPARAMS.replace(batch_size=16, extra_length=1)
+    made = translator(hparams)
+    package.engine.found = [(["a", "a", "a"], -1.0), (["a", "</s>"], -2.0)]
+    done = []
+    found = made.translate(["1 2 3", "1", "2 2", "2"], done.append)
+    # Three tokens are the limit of "1" and "2".
+    assert shapes_of(package.engine) == [([4, 3, 2, 2], 5), ([2, 2], 3)]
+    assert [best.text for (best,) in found] == ["a"] * 4
+    assert sum(done) == 4
 
 
 def test_equal_sources_are_translated_once(package):

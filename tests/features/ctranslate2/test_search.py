@@ -15,6 +15,7 @@ pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
 from t2t_repro.features.ctranslate2.ctranslate2_spec import model_spec, write_model
 from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     CTranslate2Translator,
+    load_engine,
 )
 
 pytestmark = pytest.mark.usefixtures("shared_searches")
@@ -43,8 +44,9 @@ BEAM = {"beam_size": 3, "return_beams": True}
 def translated_by_ctranslate2(model, folder, **settings):
     folder.mkdir()
     write_model(model_spec(model, DIGITS, DIGITS, POSITIONS), str(folder), "float32")
-    engine = CTranslate2Translator(folder, *options(**settings), positions=POSITIONS)
-    return engine.translate(SENTENCES)
+    engine = load_engine(folder)
+    made = CTranslate2Translator(engine, *options(**settings), positions=POSITIONS)
+    return made.translate(SENTENCES)
 
 
 def both(model, folder, **settings):
