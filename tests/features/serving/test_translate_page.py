@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.browser import PageDriver
-from tests.support.fake_translator import FakeTranslator, running
+from tests.support.dictionary_server import DictionaryModel, DictionaryServer
 from tests.support.readability import WIDTHS, set_theme, unreadable
 from tests.support.waiting import until
 
@@ -35,17 +35,10 @@ return [boxes, field.clientHeight, paper.querySelector("#backdrop").clientHeight
 """
 
 
-@pytest.fixture(scope="module")
-def server():
-    fake = FakeTranslator()
-    with running(fake) as address:
-        yield fake, address
-
-
 @pytest.fixture
-def fake(server):
-    server[0].reset()
-    return server[0]
+def server():
+    with DictionaryServer(DictionaryModel()).running() as server:
+        yield server
 
 
 class Page(PageDriver):
@@ -103,36 +96,39 @@ class Page(PageDriver):
 
 
 @pytest.fixture
-def page(browser, server, fake) -> Page:
-    return Page(browser, server[1]).open()
+def page(browser, server) -> Page:
+    return Page(browser, server.address).open()
 
 
-def test_a_text_is_translated_while_it_is_typed_with_its_white_space(page, fake):
+def test_a_text_is_translated_while_it_is_typed_with_its_white_space(page, server):
     page.one("#source").send_keys("A dog runs.")
     page.wait_for("Ein Hund läuft.")
     page.one("#source").send_keys(" A cat")
     page.wait_for("Ein Hund läuft. Ein Kater")
     # One request per pause in typing, not per key.
-    assert len(fake.asked) <= 4
+    assert len(server.asked) <= 4
     page.click("#clear")
     page.translate(TEXT, TRANSLATION)
     assert page.one("#source").get_attribute("lang") == "en"
     assert page.one("#output").get_attribute("lang") == "de"
     assert [page.text("#from"), page.text("#to")] == ["English", "German"]
     until(lambda: page.text("#status") == TRANSLATION)
-    assert fake.bodies("/translate")[-1] == {
+    assert server.bodies("/translate")[-1] == {
         **{"model": "en-de", "q": TEXT, "format": "text", "stream": True}
     }
 
 
-def test_sentences_appear_one_by_one_and_a_new_text_ends_the_old_request(page, fake):
-    fake.pause = 0.4
-    page.paste("A dog runs. " * 20)
-    until(lambda: page.text("#output") == "Ein Hund läuft. Ein Hund läuft. ")
-    assert page.all("[aria-busy]")
-    fake.pause = 0.0
-    page.paste("A cat sleeps.")
-    page.wait_for("Ein Hund läuft. " * 20 + "Ein Kater schläft.")
+def test_sentences_appear_one_by_one_and_a_new_text_ends_the_old_request(browser):
+    model = DictionaryModel()
+    model.pause = 0.4
+    with DictionaryServer(model).running() as server:
+        page = Page(browser, server.address).open()
+        page.paste("A dog runs. " * 20)
+        until(lambda: page.text("#output") == "Ein Hund läuft. Ein Hund läuft. ")
+        assert page.all("[aria-busy]")
+        model.pause = 0.0
+        page.paste("A cat sleeps.")
+        page.wait_for("Ein Hund läuft. " * 20 + "Ein Kater schläft.")
 
 
 def test_another_translation_of_a_sentence_replaces_it_and_stays(page):
@@ -177,7 +173,7 @@ def test_the_keyboard_reaches_words_and_alternatives(page):
     assert page.focused() == "Alternatives"
 
 
-def test_pointing_at_a_word_marks_the_source_words_that_it_attends_to(page, fake):
+def test_pointing_at_a_word_marks_the_source_words_that_it_attends_to(page, server):
     page.translate(TEXT, TRANSLATION)
     page.hover("schläft")
     until(page.marked)
@@ -185,7 +181,7 @@ def test_pointing_at_a_word_marks_the_source_words_that_it_attends_to(page, fake
     assert "layer 2, head 3" in page.text("#readout")
     page.hover("nie")
     until(lambda: [text for text, _ in page.marked()] == ["never"])
-    assert fake.bodies("/attention") == [
+    assert server.bodies("/attention") == [
         {
             "model": "en-de",
             "q": "The small cat never sleeps!",
@@ -210,17 +206,16 @@ def test_all_heads_of_a_sentence_open_below_in_the_theme_of_the_page(page):
     assert not page.all("#view .grid")
 
 
-def test_a_model_without_attention_is_chosen_from_several(page, fake):
-    fake.models.append(
-        {"name": "de-en", "source_language": "de", "target_language": "en"}
-        | {"attention": False}
-    )
-    page.open().translate("A dog.", "Ein Hund.")
-    options = [o.get_property("textContent") for o in page.all("#model option")]
-    assert options == ["English → German", "German → English"]
-    page.all("#model option")[1].click()
-    until(lambda: fake.asked[-1][1]["model"] == "de-en")
-    page.wait_for("Ein Hund.")
+def test_a_model_without_attention_is_chosen_from_several(browser):
+    models = DictionaryModel(), DictionaryModel("de-en", shows_attention=False)
+    with DictionaryServer(*models).running() as server:
+        page = Page(browser, server.address).open()
+        page.translate("A dog.", "Ein Hund.")
+        options = [o.get_property("textContent") for o in page.all("#model option")]
+        assert options == ["English → German", "German → English"]
+        page.all("#model option")[1].click()
+        until(lambda: server.asked[-1][1]["model"] == "de-en")
+        page.wait_for("Ein Hund.")
     assert not page.one("#heads").is_displayed()
     assert page.text("#from") == "German"
     page.hover("Hund")
@@ -242,8 +237,8 @@ def test_markup_is_text_in_every_place(page):
     assert not page.all("main script, main b:not(#view b)")
 
 
-def test_a_busy_server_is_asked_again_when_it_says_so(page, fake):
-    fake.failures = [(429, {"Retry-After": "1"}, "received too many requests.")]
+def test_a_busy_server_is_asked_again_when_it_says_so(page, server):
+    server.failures = [(429, {"Retry-After": "1"}, "received too many requests.")]
     page.paste("A dog.")
     until(lambda: page.text("#error") == "The server is busy. Trying again in 1 s.")
     page.wait_for("Ein Hund.")
@@ -251,19 +246,22 @@ def test_a_busy_server_is_asked_again_when_it_says_so(page, fake):
     page.expect_failures("429")
 
 
-def test_an_api_key_is_asked_for_and_kept_for_the_tab(page, fake):
-    fake.key = "right"
-    page.translate("A dog.", "")
-    until(lambda: page.one("#form").is_displayed())
-    page.one("#key").send_keys("wrong\n")
-    until(lambda: page.text("#error") == "The server refuses this API key.")
-    page.one("#key").send_keys("right\n")
-    page.wait_for("Ein Hund.")
+def test_an_api_key_is_asked_for_and_kept_for_the_tab(browser):
+    with DictionaryServer(DictionaryModel(), keys=["right"]).running() as server:
+        page = Page(browser, server.address).open()
+        assert page.one("#form").is_displayed()
+        page.paste("A dog.")
+        until(lambda: server.asked)
+        page.one("#key").send_keys("wrong\n")
+        until(lambda: page.text("#error") == "The server refuses this API key.")
+        page.one("#key").send_keys("right\n")
+        page.wait_for("Ein Hund.")
+        assert not page.one("#form").is_displayed()
+        assert not page.one("#error").is_displayed()
+        page.expect_failures("401")
+        page.browser.get(page.address)
+        page.translate("A cat.", "Ein Kater.")
     assert not page.one("#form").is_displayed()
-    assert not page.one("#error").is_displayed()
-    page.expect_failures("401")
-    page.browser.get(page.address)
-    page.translate("A cat.", "Ein Kater.")
 
 
 @pytest.mark.parametrize(
@@ -274,11 +272,11 @@ def test_an_api_key_is_asked_for_and_kept_for_the_tab(page, fake):
         (None, "The connection ended before the translation."),
     ],
 )
-def test_a_failure_is_one_sentence_until_the_next_text(page, fake, failure, sentence):
+def test_a_failure_is_one_sentence_until_the_next_text(page, server, failure, sentence):
     if failure:
-        fake.failures = [failure]
+        server.failures = [failure]
     else:
-        fake.breaks = True
+        server.breaks = True
     page.paste("A dog runs. A cat sleeps.")
     until(lambda: page.text("#error") == sentence)
     page.translate("..", "Ein Hund läuft. Ein Kater schläft...")
@@ -286,22 +284,23 @@ def test_a_failure_is_one_sentence_until_the_next_text(page, fake, failure, sent
     page.expect_failures(*([str(failure[0])] if failure else []))
 
 
-def test_a_text_over_the_limit_is_not_sent(page, fake):
-    fake.most = 5
-    page.open().paste("\N{DOG FACE}" * 6)
-    until(lambda: "at most 5 characters" in page.text("#error"))
+def test_a_text_over_the_limit_is_not_sent(browser):
+    with DictionaryServer(DictionaryModel(), max_characters=5).running() as server:
+        page = Page(browser, server.address).open()
+        page.paste("\N{DOG FACE}" * 6)
+        until(lambda: "at most 5 characters" in page.text("#error"))
     assert page.text("#count") == "6 of 5 characters"
-    assert fake.asked == []
+    assert server.asked == []
 
 
 def test_a_server_that_is_gone_is_missed_and_found_again(browser):
-    fake = FakeTranslator()
-    with running(fake) as address:
-        page = Page(browser, address).open()
+    with DictionaryServer(DictionaryModel()).running() as server:
+        page = Page(browser, server.address).open()
     page.paste("A dog.")
     until(lambda: "The server does not answer." in page.text("#error"))
     page.expect_failures("ERR_CONNECTION_REFUSED")
-    with running(fake, int(address.rpartition(":")[2])):
+    port = int(server.address.rpartition(":")[2])
+    with DictionaryServer(DictionaryModel()).running(port):
         page.translate(" A", "Ein Hund. Ein")
     assert not page.one("#error").is_displayed()
 
