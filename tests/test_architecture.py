@@ -20,7 +20,7 @@ FLOORS = (
     ("t2t_repro._checkout",),
     (
         *("t2t_repro", "t2t_repro.constants", "t2t_repro.errors", "t2t_repro.machine"),
-        *("t2t_repro.progress", "t2t_repro.text_tables"),
+        *("t2t_repro.progress", "t2t_repro.recently_used", "t2t_repro.text_tables"),
     ),
     ("t2t_repro.files",),
     ("t2t_repro.registry", "t2t_repro.features"),  # the table of features

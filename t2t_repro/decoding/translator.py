@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 import functools
-import itertools
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
@@ -27,11 +27,13 @@ from t2t_repro.decoding.next_tokens import Constraints, Sampling
 from t2t_repro.decoding.sentences import SentenceTranslator
 from t2t_repro.decoding.source_pieces import Piece, row_arrays
 from t2t_repro.machine import available_cores
+from t2t_repro.recently_used import RecentlyUsed
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Search = Callable[[tf.Tensor, RowTensors], tuple[tf.Tensor, tf.Tensor]]
 
 
 def map_in_threads(
@@ -67,6 +69,7 @@ def map_in_threads(
 
 # Each batch in the search needs memory for its own caches.
 MAX_PARALLEL_BATCHES = 8
+MAX_SEARCHES = 16  # each keeps tens of megabytes
 _ROW_SPECS = {
     "prefixes": tf.TensorSpec([None, None], tf.int32),
     "uniform": tf.TensorSpec([None, None], tf.float64),
@@ -179,6 +182,7 @@ class Translator(SentenceTranslator):
         max_input_length: Longest source in tokens, including EOS, to translate in one
             piece. A longer one is cut, and the translations of its pieces are joined.
         problem: See `SentenceTranslator`.
+        searches: Searches of the model that translators share; by default its own.
     """
 
     def __init__(
@@ -189,17 +193,12 @@ class Translator(SentenceTranslator):
         hparams: DecodeHParams,
         max_input_length: int,
         problem: Problem | None = None,
+        searches: TracedSearches | None = None,
     ) -> None:
         super().__init__(
             source_tokenizer, target_tokenizer, hparams, max_input_length, problem
         )
-        self._has_searched = False
-        names = ("uniform",) if hparams.samples else ()
-        names += ("word_kinds",) if self.grammar is not None else ()
-        self._search = _traced_search(model, hparams, names, self.grammar)
-        self._search_with_prefixes = _traced_search(
-            model, hparams, (*names, "prefixes"), self.grammar
-        )
+        self._searches = searches or TracedSearches(model)
 
     def _search_batches(
         self, pieces: list[Piece]
@@ -211,10 +210,6 @@ class Translator(SentenceTranslator):
             return numbers, self._search_batch(batch, [pieces[n] for n in numbers])
 
         batches = self._batches([piece.ids for piece in pieces])
-        if not self._has_searched:
-            # TensorFlow would optimize a new graph in every thread that runs it.
-            yield from map(search, itertools.islice(batches, 1))
-            self._has_searched = True
         yield from map_in_threads(search, batches, num_parallel_batches())
 
     def _search_batch(
@@ -222,7 +217,7 @@ class Translator(SentenceTranslator):
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of the pieces, whose ids are the rows of a batch."""
         arrays = row_arrays(pieces, batch.shape[1], self.hparams)
-        search = self._search_with_prefixes if "prefixes" in arrays else self._search
+        search = self._searches.get(self.hparams, tuple(sorted(arrays)), self.grammar)
         per_row = keras.tree.map_structure(tf.constant, arrays)
         ids, scores = search(tf.constant(batch), per_row)
         found = zip(ids.numpy(), scores.numpy(), strict=True)
@@ -251,12 +246,66 @@ class Translator(SentenceTranslator):
         ]
 
 
+class TracedSearches:
+    """The searches with a model that were used last, as graphs; threads may share it.
+
+    Settings that are no part of a graph, such as `sampling_seed`, share one.
+
+    Args:
+        model: See `Translator`.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        self._model = model
+        self._searches = RecentlyUsed[_TracedSearch](MAX_SEARCHES)
+
+    def get(
+        self,
+        hparams: DecodeHParams,
+        per_row: Sequence[str],
+        grammar: TargetGrammar | None,
+    ) -> _TracedSearch:
+        """Return a search; for the arguments, see `_traced_search`."""
+        # A grammar may have no hash. No other has its id while its search is kept.
+        options = _search_options(hparams, None), hparams.extra_length
+        key = options, hparams.word_cost, tuple(per_row), id(grammar)
+        return self._searches.get(
+            key,
+            lambda: _TracedSearch(
+                _traced_search(self._model, hparams, per_row, grammar)
+            ),
+        )
+
+
+class _TracedSearch:
+    """A search, whose first run is alone.
+
+    TensorFlow would optimize a new graph in every thread that runs it.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._lock = threading.Lock()
+        self._has_run = False
+
+    def __call__(
+        self, inputs: tf.Tensor, per_row: RowTensors
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        if not self._has_run:
+            with self._lock:
+                if not self._has_run:
+                    found = self._search(inputs, per_row)
+                    self._has_run = True
+                    return found
+        return self._search(inputs, per_row)
+
+
 def _traced_search(
     model: keras.Model,
     hparams: DecodeHParams,
     per_row: Sequence[str],
     grammar: TargetGrammar | None,
-) -> Callable[[tf.Tensor, RowTensors], tuple[tf.Tensor, tf.Tensor]]:
+) -> Search:
     """Make the search a graph, which is traced when it is first called.
 
     It is not compiled by XLA: static shapes need room for all positions from the start,

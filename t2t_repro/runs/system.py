@@ -11,13 +11,14 @@ import keras
 
 from t2t_repro import catalogue, features
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.translator import Translator, members
+from t2t_repro.decoding.translator import TracedSearches, Translator, members
 from t2t_repro.errors import UserError
+from t2t_repro.recently_used import RecentlyUsed
 from t2t_repro.runs.branch_weights import replace_branch_weights
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import check_fits, choose_checkpoint
 from t2t_repro.runs.scoring import PairScore, PairScorer
-from t2t_repro.runs.translating_system import TranslatingSystem
+from t2t_repro.runs.translating_system import MAX_TRANSLATORS, TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoints import model_variables, restore
@@ -53,7 +54,8 @@ class System(TranslatingSystem):
         super().__init__(problem, tokenizers, checkpoint)
         self.run = run
         self.model = model
-        self._scorers: dict[DecodeHParams, PairScorer] = {}
+        self._searches = TracedSearches(model)
+        self._scorers = RecentlyUsed[PairScorer](MAX_TRANSLATORS)
 
     def __repr__(self) -> str:
         sets = f"{self.run.hparams_set}, {self.problem.name}"
@@ -118,6 +120,7 @@ class System(TranslatingSystem):
             hparams,
             self.max_input_length,
             problem=self.problem,
+            searches=self._searches,
         )
 
     def scorer(self, decode_hparams: DecodeHParams | None = None) -> PairScorer:
@@ -127,15 +130,16 @@ class System(TranslatingSystem):
             UsageError: See `with_problem_defaults`.
         """
         hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
-        if hparams not in self._scorers:
-            self._scorers[hparams] = PairScorer(
+        return self._scorers.get(
+            hparams,
+            lambda: PairScorer(
                 self.model,
                 (self.source_tokenizer, self.target_tokenizer),
                 self.problem,
                 hparams,
                 self.max_input_length,
-            )
-        return self._scorers[hparams]
+            ),
+        )
 
     def score(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,6 +12,7 @@ from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.sentences import SentenceTranslator
 from t2t_repro.errors import UsageError
+from t2t_repro.recently_used import RecentlyUsed
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line, check_same_length, listed
 from t2t_repro.text.tokenizer import Tokenizer
@@ -20,6 +20,8 @@ from t2t_repro.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     # At run time, problems import the metrics when they score.
     from t2t_repro.translation_scores import Scores
+
+MAX_TRANSLATORS = 16  # per system, whose users may ask for any settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +64,7 @@ class TranslatingSystem(abc.ABC):
         self.problem = problem
         self.source_tokenizer, self.target_tokenizer = tokenizers
         self.checkpoint = checkpoint
-        self._translators: dict[DecodeHParams, SentenceTranslator] = {}
-        self._lock = threading.Lock()
+        self._translators = RecentlyUsed[SentenceTranslator](MAX_TRANSLATORS)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.checkpoint}, {self.problem.name}>"
@@ -109,17 +110,16 @@ class TranslatingSystem(abc.ABC):
     ) -> SentenceTranslator:
         """Return a translator of the model; equal settings share one.
 
+        The system keeps those that were used last. Threads may call it, and share its
+        translators.
+
         Raises:
             UserError: If the engine cannot load the model.
             UsageError: See `with_problem_defaults`; or if the engine does not follow a
                 setting.
         """
         hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
-        # Two threads would load the model of an engine twice.
-        with self._lock:
-            if hparams not in self._translators:
-                self._translators[hparams] = self._new_translator(hparams)
-            return self._translators[hparams]
+        return self._translators.get(hparams, lambda: self._new_translator(hparams))
 
     def translate(
         self, sentences: Iterable[str], decode_hparams: DecodeHParams | None = None

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import string
-import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding import translator
@@ -202,21 +204,49 @@ def test_lines_before_a_very_long_one_do_not_wait_for_it(beam_of_four, model):
     assert sum(counts) == len(lines)
 
 
-def test_only_the_first_search_of_a_graph_is_alone(model, monkeypatch):
-    lines = [line for line in SENTENCES for _ in range(5)]
-    searched = []
-    small = make_translator(model, batch_size=12)
-    search = small._search_batch
+@pytest.mark.parametrize("callers", [1, 2])
+def test_the_first_run_of_a_search_is_alone_whoever_calls_it(monkeypatch, callers):
+    running, counts, done = [], [], []
 
-    def recorded(batch, pieces):
-        searched.append(threading.get_ident() == threading.main_thread().ident)
-        return search(batch, pieces)
+    def search(inputs, per_row):
+        assert done or not running
+        running.append(None)
+        counts.append(len(running))
+        time.sleep(0.02)
+        running.pop()
+        done.append(None)
+        return tf.ones((len(inputs), 1, 1), tf.int32), tf.zeros((len(inputs), 1))
 
-    monkeypatch.setattr(small, "_search_batch", recorded)
+    monkeypatch.setattr(translator, "_traced_search", lambda *_: search)
     monkeypatch.setattr(translator, "num_parallel_batches", lambda: 2)
-    small.translate(lines)
-    assert searched[0]
-    assert not any(searched[1:])
-    before = len(searched)
-    small.translate(lines)
-    assert not any(searched[before:])
+    small = make_translator("model", batch_size=4)
+    with ThreadPoolExecutor(callers) as threads:
+        [*threads.map(small.translate, [["a b"] * 6] * callers)]
+    assert len(counts) == 6 * callers
+    assert max(counts) > 1
+
+
+def test_settings_outside_the_graph_share_a_search_and_few_searches_are_kept(
+    monkeypatch,
+):
+    def search(inputs, per_row):
+        return tf.ones((len(inputs), 1, 1), tf.int32), tf.zeros((len(inputs), 1))
+
+    made = []
+    trace = lambda _, hparams, *__: made.append(hparams.alpha) or search  # noqa: E731
+    monkeypatch.setattr(translator, "_traced_search", trace)
+    monkeypatch.setattr(translator, "MAX_SEARCHES", 2)
+    searches = translator.TracedSearches("model")
+
+    def translate(**settings):
+        hparams = DecodeHParams(beam_size=1, sampling_method="random", **settings)
+        Translator(
+            "model", SYMBOLS, SYMBOLS, hparams, LONGEST_PIECE, searches=searches
+        ).translate(["a"])
+
+    for seed in range(3):
+        translate(alpha=0.1, sampling_seed=seed, batch_size=100 + seed)
+    assert made == [0.1]
+    for alpha in (0.2, 0.1, 0.3, 0.1, 0.2):
+        translate(alpha=alpha)
+    assert made == [0.1, 0.2, 0.3, 0.2]

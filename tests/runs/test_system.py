@@ -109,6 +109,7 @@ def test_translators_and_scorers_have_every_part_of_the_system(system, monkeypat
         "source_tokenizer": DIGITS,
         "target_tokenizer": LETTERS,
         "max_input_length": LONGEST,
+        "searches": system._searches,
     }
     scorer = SimpleNamespace(score=lambda *given: [*given])
     scorers = record(monkeypatch, system_module, "PairScorer", scorer)

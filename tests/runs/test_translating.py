@@ -12,6 +12,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.runs import TranslatingSystem
+from t2t_repro.runs.translating_system import MAX_TRANSLATORS
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, LETTERS
 
@@ -85,6 +86,14 @@ def test_equal_settings_share_a_translator_and_others_do_not(system):
     assert system.translator(HPARAMS.replace()) is first
     assert system.translator(HPARAMS.replace(alpha=0.1)) is not first
     assert len(system.made) == 2
+
+
+def test_the_translators_that_were_used_last_are_kept(system):
+    every = [HPARAMS.replace(extra_length=n) for n in range(MAX_TRANSLATORS + 1)]
+    first, *_, last = (system.translator(hparams) for hparams in every)
+    assert system.translator(every[-1]) is last
+    assert system.translator(every[0]) is not first
+    assert len(system.made) == MAX_TRANSLATORS + 2
 
 
 def test_prefixes_and_the_number_of_the_first_line_reach_the_translator(system):

@@ -20,7 +20,6 @@ from t2t_repro.features.ctranslate2.ctranslate2_limits import QUANTIZATIONS
 from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     CTranslate2Translator,
     load_engine,
-    load_engine,
 )
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer, distinct_entries

@@ -153,7 +153,8 @@ class CTranslate2Translator(SentenceTranslator):
         others that reach their own limit are searched again, with those of their
         length: the last step before a limit also takes hypotheses that do not end.
         """
-        extra, too_long = self.hparams.extra_length, []
+        extra = self.hparams.extra_length
+        too_long: list[Source] = []
         # All batches are queued at once, and translated in this order.
         waiting = [(batch, self._submit(batch)) for batch in self._batches(sources)]
         for batch, futures in waiting:
@@ -166,7 +167,7 @@ class CTranslate2Translator(SentenceTranslator):
                 else:
                     found.append((source, result))
             yield found
-        for _, same in itertools.groupby(too_long, key=len):
+        for _, same in itertools.groupby(too_long, key=lambda source: len(source)):
             yield from self._search_sources(list(same))
 
     def _batches(self, sources: list[Source]) -> list[list[Source]]:

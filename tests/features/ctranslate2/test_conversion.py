@@ -10,12 +10,11 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.ctranslate2 import ctranslate2_translator
+from t2t_repro.features.ctranslate2 import ctranslate2_system, ctranslate2_translator
 from t2t_repro.features.ctranslate2.ctranslate2_export import (
     COMPARED_SENTENCES,
     comparison_sentences,
 )
-from t2t_repro.features.ctranslate2 import ctranslate2_system
 from t2t_repro.features.ctranslate2.ctranslate2_system import (
     DESCRIPTION_FILE,
     Conversion,
