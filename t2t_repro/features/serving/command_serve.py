@@ -130,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
     settings = _settings(args)
     check_packages()
     from t2t_repro.features.serving.http_app import create_app
-    from t2t_repro.features.serving.http_server import address_of, bind, serve
+    from t2t_repro.features.serving.http_server import HttpServer, address_of, bind
     from t2t_repro.features.serving.service import Service
 
     access = _access(args)
@@ -152,7 +152,8 @@ def run(args: argparse.Namespace) -> int:
             logger.info("%s: %s, at %s", model.name, model.engine, address)
         print(address, flush=True)
 
-    serve(create_app(service, access), service, bound, started)
+    app = create_app(service, access)
+    HttpServer(app, service, bound, started).run_until_stopped()
     logger.info("all accepted requests are answered")
     return 0
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from t2t_repro.features.serving.service_metrics import ServiceMetrics
+from t2t_repro.features.serving.service import Service
 from t2t_repro.features.serving.service_settings import ServiceError
 
 logger = logging.getLogger(__name__)
@@ -107,9 +107,10 @@ class Access:
 class WatchedApp:
     """Middleware that counts and logs requests, and adds headers to the answers."""
 
-    def __init__(self, app: ASGIApp, metrics: ServiceMetrics, access: Access) -> None:
+    def __init__(self, app: ASGIApp, service: Service, access: Access) -> None:
         self._app = app
-        self._metrics = metrics
+        self._service = service
+        self._metrics = service.metrics
         self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -129,6 +130,8 @@ class WatchedApp:
                     for name, value in _HEADERS.items()
                     if name.lower().encode() not in own
                 ]
+                if self._service.is_stopping:
+                    message["headers"].append((b"connection", b"close"))
             await send(message)
 
         self._metrics.in_flight.inc()

@@ -78,7 +78,7 @@ def create_app(service: Service, access: Access) -> ASGIApp:
         middleware=middleware,
         exception_handlers={HTTPException: _no_route},
     )
-    return WatchedApp(app, service.metrics, access)
+    return WatchedApp(app, service, access)
 
 
 class _Handlers:

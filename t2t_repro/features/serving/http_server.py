@@ -7,6 +7,7 @@ import contextlib
 import logging
 import signal
 import socket
+import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -108,16 +109,61 @@ class _Protocol(HttpToolsProtocol):
         self.transport.abort()
 
 
-class _Server(uvicorn.Server):
-    """A server that ends with exit code 0 when it is told to stop."""
+class HttpServer(uvicorn.Server):
+    """A server that answers what it accepted when it is told to stop.
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
-        super().__init__(config)
+    Args:
+        app: The application.
+        service: What it answers with.
+        bound: From `bind`.
+        started: Called when requests are accepted.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        service: Service,
+        bound: socket.socket,
+        started: Callable[[], None] = lambda: None,
+    ) -> None:
+        settings = service.settings
+        timed = {"read_timeout": settings.read_timeout}
+        super().__init__(
+            uvicorn.Config(
+                _with_start(app, started),
+                http=type("Protocol", (_Protocol,), timed),
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                limit_concurrency=_allow_connections(settings.max_connections),
+                backlog=_BACKLOG,
+                timeout_keep_alive=_KEEP_ALIVE,
+                timeout_graceful_shutdown=int(settings.deadline) + 15,
+            )
+        )
         self._service = service
+        self._bound = bound
+
+    def run_until_stopped(self) -> None:
+        """Answer requests until `stop`, SIGTERM or SIGINT."""
+        # Whatever a client sends must not fill the log.
+        logging.getLogger("uvicorn").setLevel(logging.ERROR)
+        self.run([self._bound])
+        self._service.batches.close()
+
+    def stop(self) -> None:
+        """Accept no more requests, and return from `run_until_stopped`."""
+        self.should_exit = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        # The base class raises the signals again at the end.
+        # The base class raises the signals again at the end, so that no exit code is 0.
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         handlers = {
             number: signal.signal(number, self.handle_exit)
             for number in (signal.SIGINT, signal.SIGTERM)
@@ -133,43 +179,6 @@ class _Server(uvicorn.Server):
         # Connections in the queue of the system would be reset.
         await asyncio.sleep(_LINGER)
         await super().shutdown(sockets)
-
-
-def serve(
-    app: ASGIApp,
-    service: Service,
-    bound: socket.socket,
-    started: Callable[[], None] = lambda: None,
-) -> None:
-    """Answer requests until SIGTERM or SIGINT, and then those that were accepted.
-
-    Args:
-        app: The application.
-        service: What it answers with.
-        bound: From `bind`.
-        started: Called when requests are accepted.
-    """
-    settings = service.settings
-    limit = _allow_connections(settings.max_connections)
-    protocol = type("Protocol", (_Protocol,), {"read_timeout": settings.read_timeout})
-    config = uvicorn.Config(
-        _with_start(app, started),
-        http=protocol,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=limit,
-        backlog=_BACKLOG,
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=int(settings.deadline) + 15,
-    )
-    # Whatever a client sends must not fill the log.
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    _Server(config, service).run([bound])
-    service.batches.close()
 
 
 def _with_start(app: ASGIApp, started: Callable[[], None]) -> ASGIApp:

@@ -1,0 +1,192 @@
+"""Sentences that come together are translated together, and none waits for long."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+
+from t2t_repro.features.serving.request_batches import Batches, Task
+from t2t_repro.features.serving.service_settings import ServiceError, ServiceSettings
+
+
+class Work:
+    """Work that doubles numbers, and waits while its gate is closed."""
+
+    def __init__(self, key: str = "key", *, is_long: bool = False) -> None:
+        self.batches: list[list[int]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.task = Task(key, self._run, is_long)
+
+    def _run(self, items: Sequence[int]) -> list[int]:
+        self.batches.append([*items])
+        assert self.gate.wait(10)
+        if -1 in items:
+            raise ValueError("negative")
+        return [2 * item for item in items]
+
+
+def run(test: Callable[[Batches], Awaitable[Any]], **settings: Any) -> Any:
+    async def main() -> Any:
+        batches = Batches(ServiceSettings(**{"workers": 1, **settings}))
+        try:
+            return await asyncio.wait_for(test(batches), 10)
+        finally:
+            batches.close()
+
+    return asyncio.run(main())
+
+
+async def started(work: Work, count: int = 1) -> None:
+    while len(work.batches) < count:
+        await asyncio.sleep(0.001)
+
+
+def test_each_item_gets_its_own_result():
+    work = Work()
+
+    async def test(batches):
+        requests = [batches.submit(work.task, [n, n + 100]) for n in range(50)]
+        return [await asyncio.gather(*request) for request in requests]
+
+    assert run(test) == [[2 * n, 2 * n + 200] for n in range(50)]
+
+
+def test_what_waits_while_the_threads_are_busy_is_the_next_batch():
+    work = Work()
+    work.gate.clear()
+
+    async def test(batches):
+        futures = batches.submit(work.task, [0])
+        await started(work)
+        for number in range(1, 6):
+            futures += batches.submit(work.task, [number])
+        assert batches.waiting == 5
+        work.gate.set()
+        await asyncio.gather(*futures)
+
+    run(test)
+    assert work.batches == [[0], [1, 2, 3, 4, 5]]
+
+
+def test_a_batch_has_at_most_the_largest_size():
+    work = Work()
+
+    async def test(batches):
+        await asyncio.gather(*batches.submit(work.task, range(10)))
+
+    run(test, max_batch=4)
+    assert [*map(len, work.batches)] == [4, 4, 2]
+
+
+def test_a_long_request_takes_turns_with_short_ones():
+    work = Work()
+    work.gate.clear()
+
+    async def test(batches):
+        futures = batches.submit(work.task, [0])
+        await started(work)
+        futures += batches.submit(work.task, range(100, 200))
+        futures += batches.submit(work.task, [1]) + batches.submit(work.task, [2])
+        work.gate.set()
+        await asyncio.gather(*futures)
+
+    run(test, max_batch=4)
+    assert work.batches[1] == [100, 1, 2, 101]
+
+
+def test_long_sentences_leave_a_thread_for_short_ones():
+    long, short = Work("long", is_long=True), Work("short")
+    long.gate.clear()
+
+    async def test(batches):
+        waiting = batches.submit(long.task, range(10))
+        await started(long)
+        assert await asyncio.gather(*batches.submit(short.task, [1])) == [2]
+        long.gate.set()
+        await asyncio.gather(*waiting)
+
+    run(test, max_batch=2)
+    assert len(long.batches) == 5
+
+
+def test_an_idle_thread_waits_for_as_many_as_before_but_not_longer_than_the_delay():
+    work = Work()
+
+    async def test(batches):
+        await asyncio.gather(*batches.submit(work.task, range(3)))
+        start = time.monotonic()
+        first = batches.submit(work.task, [10])
+        await asyncio.sleep(0.05)
+        assert len(work.batches) == 1
+        rest = batches.submit(work.task, [11]) + batches.submit(work.task, [12])
+        await asyncio.gather(*first, *rest)
+        assert time.monotonic() - start < 0.25
+        start = time.monotonic()
+        await asyncio.gather(*batches.submit(work.task, [20]))
+        assert time.monotonic() - start >= 0.29
+        start = time.monotonic()
+        await asyncio.gather(*batches.submit(work.task, [30]))
+        return time.monotonic() - start
+
+    # A client alone does not wait, once it is known to be alone.
+    assert run(test, max_delay_ms=300) < 0.2
+    assert work.batches[1:] == [[10, 11, 12], [20], [30]]
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_again():
+    work = Work()
+    work.gate.clear()
+
+    async def test(batches):
+        futures = batches.submit(work.task, [0])
+        await started(work)
+        batches.admit(50)
+        futures += batches.submit(work.task, range(10))
+        batches.admit(10)
+        with pytest.raises(ServiceError, match=r"10 sentences are waiting") as error:
+            batches.admit(11)
+        assert error.value.status == 429
+        assert int(error.value.headers["Retry-After"]) >= 1
+        work.gate.set()
+        await asyncio.gather(*futures)
+
+    run(test, max_queue=20)
+
+
+def test_cancelled_items_free_their_places_and_are_not_worked_on():
+    work = Work()
+    work.gate.clear()
+
+    async def test(batches):
+        futures = batches.submit(work.task, [0])
+        await started(work)
+        left = batches.submit(work.task, [1, 2, 3])
+        futures += batches.submit(work.task, [4])
+        for future in left:
+            future.cancel()
+        await asyncio.sleep(0)
+        assert batches.waiting == 1
+        work.gate.set()
+        assert await asyncio.gather(*futures) == [0, 8]
+        assert batches.waiting == 0
+
+    run(test)
+    assert work.batches == [[0], [4]]
+
+
+def test_a_failed_batch_fails_its_items_and_the_next_one_works():
+    work = Work()
+
+    async def test(batches):
+        failed = batches.submit(work.task, [-1])
+        with pytest.raises(ValueError, match="negative"):
+            await failed[0]
+        return await asyncio.gather(*batches.submit(work.task, [3]))
+
+    assert run(test) == [6]

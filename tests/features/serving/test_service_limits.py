@@ -1,0 +1,243 @@
+"""Every request is bounded and checked before work begins, and errors are JSON."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import pytest
+
+from t2t_repro.features.serving.http_access import Access
+from t2t_repro.features.serving.http_server import bind
+from tests.support.served import Client, ShoutingModel, serving
+from tests.support.waiting import until
+
+TEXT = {"q": "a dog", "source": "en", "target": "de"}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with serving(
+        ShoutingModel(), max_body=2000, max_texts=3, max_characters=300, read_timeout=1
+    ) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        ("/translate", b"{", 400, "not JSON"),
+        ("/translate", b"[" * 1900, 400, "not JSON"),
+        ("/translate", b'{"q": NaN}', 400, "NaN is not JSON"),
+        ("/translate", b'{"q": "\xff"}', 400, "not JSON in UTF-8"),
+        ("/translate", b"[]", 400, "expected a JSON object"),
+        ("/translate", {}, 400, "the text in the field q"),
+        ("/translate", {**TEXT, "q": 3}, 400, "received 3, expected a string as q"),
+        ("/translate", {**TEXT, "q": ["a", None]}, 400, "expected a string as q"),
+        ("/translate", {**TEXT, "q": []}, 400, "no text"),
+        ("/translate", {**TEXT, "q": ["a"] * 4}, 413, "4 texts, expected at most 3"),
+        ("/translate", {**TEXT, "q": "a" * 301}, 413, "301 characters"),
+        ("/translate", {**TEXT, "q": "a" * 3000}, 413, "more than 2,000 bytes"),
+        ("/translate", {**TEXT, "target": "fr"}, 400, "expected 'en to de'|en to de"),
+        ("/translate", {**TEXT, "format": "html"}, 400, "the format text"),
+        ("/translate", {**TEXT, "alternatives": -1}, 400, "from 0 to 15"),
+        ("/translate", {**TEXT, "alternatives": "x"}, 400, "from 0 to 15"),
+        ("/translate", {**TEXT, "model": "en-dee"}, 404, "Did you mean en-de"),
+        ("/translate", {**TEXT, "decode_hparams": []}, 400, "expected an object"),
+        ("/translate", {**TEXT, "decode_hparams": {"beem_size": 1}}, 400, "beam_size"),
+        ("/translate", {**TEXT, "decode_hparams": {"alpha": "x"}}, 400, "a number"),
+        (
+            "/translate",
+            {**TEXT, "decode_hparams": {"beam_size": 99}},
+            400,
+            "at most 16",
+        ),
+        ("/translate", {**TEXT, "decode_hparams": {"batch_size": 9}}, 400, "server"),
+        (
+            "/translate",
+            {**TEXT, "decode_hparams": {"sampling_seed": 1}},
+            400,
+            "sampling_seed would have no effect",
+        ),
+        (
+            "/translate",
+            {**TEXT, "target_prefix": "impossible"},
+            400,
+            "impossible prefix",
+        ),
+        ("/attention", {"model": "en-de"}, 400, "the sentence in the field q"),
+        ("/detect", {"q": "a"}, 501, "detects no language"),
+        ("/nothing", None, 404, "none of this server's paths"),
+        ("/static/../http_app.py", None, 404, "none of this server's paths"),
+        ("/translate", None, 405, "received GET, expected POST"),
+    ],
+)
+def test_a_bad_request_gets_a_sentence(client, path, body, status, message):
+    answer = client.ask(path, body)
+    assert answer.status == status
+    assert message.split("|")[-1] in answer.error
+    assert len(answer.error) < 700
+    assert answer.headers["content-type"] == "application/json"
+    assert client.ask("/translate", TEXT).json == {"translatedText": "A DOG"}
+
+
+def test_another_type_of_body_is_refused(client):
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = client.ask("/translate", b"--x--", headers=headers)
+    assert (answer.status, answer.error[:16]) == (415, "received a body ")
+
+
+def test_a_slow_body_is_ended_and_so_is_a_slow_head(client):
+    start = time.monotonic()
+    for head in (b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b""):
+        body = b"y\r\nContent-Length: 100\r\n\r\n{" if head else b"GET"
+        with socket.create_connection(client.address, timeout=10) as connection:
+            connection.sendall(head + body)
+            answer = connection.recv(10_000)
+        assert answer.startswith(b"HTTP/1.1 408") if head else answer == b""
+    assert time.monotonic() - start < 5
+
+
+def test_a_head_without_end_is_ended(client):
+    with socket.create_connection(client.address, timeout=10) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+        head = b"X-More: " + b"x" * 10_000 + b"\r\n"
+        with pytest.raises(ConnectionError):
+            connection.sendall(head * 1000)
+    assert client.ask("/healthz").status == 200
+
+
+def test_answers_are_sent_at_once(client):
+    # Without TCP_NODELAY, each answer on a connection that stays open takes 40 ms.
+    bound = bind("127.0.0.1", 0)
+    assert bound.proto == socket.IPPROTO_TCP
+    bound.close()
+
+
+def test_a_deadline_ends_a_request():
+    model = ShoutingModel()
+    model.gate.clear()
+    with serving(model, deadline=0.3) as client:
+        assert client.ask("/translate", TEXT).status == 504
+        assert client.service.batches.waiting == 0
+        model.gate.set()
+        assert client.ask("/translate", TEXT).status == 200
+
+
+def ask_in_thread(client: Client, body: dict) -> tuple[threading.Thread, list]:
+    answers: list = []
+    thread = threading.Thread(
+        target=lambda: answers.append(client.ask("/translate", body))
+    )
+    thread.start()
+    return thread, answers
+
+
+def test_a_full_queue_answers_429_with_retry_after():
+    model = ShoutingModel()
+    model.gate.clear()
+    with serving(model, workers=1, max_queue=1) as client:
+        threads = [ask_in_thread(client, TEXT)]
+        until(lambda: model.batches)
+        threads.append(ask_in_thread(client, TEXT))
+        until(lambda: client.service.batches.waiting == 1)
+        refused = client.ask("/translate", TEXT)
+        assert refused.status == 429
+        assert int(refused.headers["retry-after"]) >= 1
+        model.gate.set()
+        for thread, answers in threads:
+            thread.join()
+            assert answers[0].json == {"translatedText": "A DOG"}
+
+
+def test_a_client_that_leaves_frees_its_place():
+    model = ShoutingModel()
+    model.gate.clear()
+    with serving(model, workers=1) as client:
+        thread, _ = ask_in_thread(client, TEXT)
+        until(lambda: model.batches)
+        connection = socket.create_connection(client.address, timeout=10)
+        connection.sendall(
+            b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 34\r\n\r\n"
+            b'{"q": "left", "model": "en-de"}   '
+        )
+        until(lambda: client.service.batches.waiting == 1)
+        connection.close()
+        until(lambda: client.service.batches.waiting == 0)
+        model.gate.set()
+        thread.join()
+        metrics = client.ask("/metrics").content.decode()
+    assert 't2t_requests_total{code="499",path="/translate"} 1.0' in metrics
+    assert ["left"] not in model.batches
+
+
+def test_an_error_of_the_model_shows_nothing_of_it():
+    model = ShoutingModel()
+    model.error = RuntimeError("a secret")
+    with serving(model) as client:
+        answer = client.ask("/translate", TEXT)
+        assert (answer.status, "secret" in answer.error) == (500, False)
+        model.error = None
+        assert client.ask("/translate", TEXT).status == 200
+
+
+def test_only_this_machine_and_its_pages_are_answered_by_default(client):
+    for headers in (
+        {"Host": "evil.example"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+    ):
+        answer = client.ask("/translate", TEXT, headers=headers)
+        assert answer.status == 403
+        assert "access-control-allow-origin" not in answer.headers
+    assert client.ask("/translate", TEXT, headers={"Origin": client.url}).status == 200
+
+
+def test_other_sites_are_answered_if_asked():
+    access = Access(cors_origins=["https://example.org"])
+    with serving(ShoutingModel(), access=access) as client:
+        for origin, status in (("https://example.org", 200), ("https://e.org", 403)):
+            answer = client.ask("/translate", TEXT, headers={"Origin": origin})
+            assert answer.status == status
+        asked = {
+            "Origin": "https://example.org",
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "content-type",
+        }
+        answer = client.ask("/translate", method="OPTIONS", headers=asked)
+        assert answer.headers["access-control-allow-origin"] == "https://example.org"
+
+
+def test_a_key_opens_everything_but_the_page_and_the_health():
+    with serving(ShoutingModel(), access=Access(keys=["one", "two"])) as client:
+        for path in ("/healthz", "/readyz", "/languages", "/v1/models"):
+            assert client.ask(path).status == 200
+        for path in ("/metrics", "/v1/models/en-de", "/v1/models/en-de/metadata"):
+            assert client.ask(path).status == 401
+        for headers in (
+            {},
+            {"Authorization": "Bearer three"},
+            {"Authorization": "two"},
+        ):
+            answer = client.ask("/translate", TEXT, headers=headers)
+            assert answer.status == 401
+        right = {"Authorization": "Bearer two"}
+        assert client.ask("/translate", TEXT, headers=right).status == 200
+        assert client.ask("/metrics", headers=right).status == 200
+        assert client.ask("/translate", {**TEXT, "api_key": "one"}).status == 200
+        assert client.ask("/v1/models").json["needs_key"] is True
+
+
+def test_texts_are_logged_only_if_asked(caplog):
+    caplog.set_level("INFO")
+    for access in (Access(), Access(log_requests=True), Access(log_texts=True)):
+        with serving(ShoutingModel(), access=access) as client:
+            client.ask("/translate", TEXT)
+            until(lambda: client.service.metrics.requests._metrics)
+        lines = [
+            r.getMessage() for r in caplog.records if "/translate" in r.getMessage()
+        ]
+        assert len(lines) == access.log_requests
+        assert ("a dog" in "".join(lines)) == access.log_texts
+        caplog.clear()
