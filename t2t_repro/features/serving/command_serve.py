@@ -81,7 +81,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     limits = parser.add_argument_group("limits")
     for name in ServiceSettings.names():
-        add_setting_flag(limits, ServiceSettings, name)
+        remark = "" if name == "workers" else None  # its help says the default
+        add_setting_flag(limits, ServiceSettings, name, remark)
     _add_access_flags(parser)
     add_decode_hparams_flag(parser, "decode")
 

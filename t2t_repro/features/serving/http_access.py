@@ -86,8 +86,7 @@ class Access:
             ServiceError: If it is refused.
         """
         host = headers.get("host", "")
-        name = urllib.parse.urlsplit(f"//{host}").hostname or ""
-        if self._hosts and name.lower() not in self._hosts:
+        if self._hosts and _host_name(host) not in self._hosts:
             raise ServiceError(
                 403,
                 f"received the host {host[:80]!r}, expected one of "
@@ -96,12 +95,20 @@ class Access:
         origin = headers.get("origin")
         if origin is None or origin in self.cors_origins or "*" in self.cors_origins:
             return
-        if urllib.parse.urlsplit(origin).netloc != host:
+        if origin.partition("://")[2] != host:
             raise ServiceError(
                 403,
                 f"received a request of a page of {origin[:80]!r}, expected one of "
                 "this server (`t2t serve --cors_origin`).",
             )
+
+
+def _host_name(host: str) -> str:
+    """Return the name in a header Host in lower case, or "" if it has none."""
+    try:
+        return urllib.parse.urlsplit(f"//{host}").hostname or ""
+    except ValueError:  # such as "["
+        return ""
 
 
 class WatchedApp:

@@ -185,6 +185,8 @@ def test_an_error_of_the_model_shows_nothing_of_it():
 def test_only_this_machine_and_its_pages_are_answered_by_default(client):
     for headers in (
         {"Host": "evil.example"},
+        {"Host": "["},
+        {"Origin": "http://["},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
     ):
