@@ -168,8 +168,7 @@ def _hparams(
     service: Service, model: ServedModel, body: Mapping[str, Any], alternatives: int
 ) -> DecodeHParams:
     given = body.get("decode_hparams", {})
-    base = model.hparams.replace(return_beams=False)
-    hparams = search_settings(base, given, service.settings)
+    hparams = search_settings(model.hparams, given, service.settings)
     if alternatives:
         beam_size = max(hparams.beam_size, alternatives + 1)
         changes = {} if model.engine == "saved_model" else {"beam_size": beam_size}

@@ -178,6 +178,8 @@ def search_settings(
     """
     if not isinstance(given, Mapping):
         raise expected(given, 'an object such as {"beam_size": 4} as decode_hparams')
+    if not given:
+        return base
     for name, advice in _REFUSED.items():
         if name in given:
             raise ServiceError(400, f"received decode_hparams.{name}: {advice}.")

@@ -54,7 +54,7 @@ class ServedModel(abc.ABC):
     def __init__(self, name: str, languages: Languages, hparams: DecodeHParams) -> None:
         self.name = name
         self.source_language, self.target_language = languages
-        self.hparams = hparams
+        self.hparams = hparams.replace(return_beams=False, write_beam_scores=False)
 
     @property
     @abc.abstractmethod
@@ -149,6 +149,8 @@ class ServedSystem(ServedModel):
         return self.engine == "tensorflow" and len(members(self._model)) == 1
 
     def settings(self, hparams: DecodeHParams) -> DecodeHParams:
+        if hparams is self.hparams:  # as almost always
+            return hparams
         found = self._system.with_problem_defaults(hparams)
         self._system.translator(found)
         return found
@@ -173,9 +175,8 @@ class ServedSystem(ServedModel):
         )
 
     def attention_document(self, source: str, target: str | None) -> dict[str, Any]:
-        hparams = self.hparams.replace(return_beams=False)
         with self._lock:  # it runs eagerly, on all cores
-            found = self._trained.attention(source, target, hparams)
+            found = self._trained.attention(source, target, self.hparams)
         return found.to_document()
 
     def warm_up(self) -> None:

@@ -197,8 +197,7 @@ async def _search(
     given: Any,
 ) -> dict[str, list[Any]]:
     texts = check_texts(columns["inputs"], service.settings)
-    base = model.hparams.replace(return_beams=False)
-    hparams = search_settings(base, given, service.settings)
+    hparams = search_settings(model.hparams, given, service.settings)
     if signature == N_BEST and hparams.beam_size > 1:
         hparams = hparams.replace(return_beams=True)
     hparams = model.settings(hparams)
