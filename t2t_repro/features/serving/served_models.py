@@ -144,9 +144,11 @@ class ServedSystem(ServedModel):
 
     @property
     def shows_attention(self) -> bool:
+        if self.engine != "tensorflow":
+            return False  # without an import of TensorFlow
         from t2t_repro.decoding.translator import members
 
-        return self.engine == "tensorflow" and len(members(self._model)) == 1
+        return len(members(self._model)) == 1
 
     def settings(self, hparams: DecodeHParams) -> DecodeHParams:
         if hparams is self.hparams:  # as almost always

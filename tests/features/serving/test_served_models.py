@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -73,6 +76,20 @@ def test_the_engine_ctranslate2_translates_as_the_run_does(trained, run):
     assert texts[0] == texts[1]
     with pytest.raises(UsageError, match="min_length not supported"):
         model.settings(DecodeHParams(min_length=3))
+
+
+def test_a_model_of_ctranslate2_is_described_without_tensorflow():
+    program = (
+        "import sys; from types import SimpleNamespace as Space; "
+        "from t2t_repro.features.serving.served_models import ServedSystem; "
+        "from t2t_repro.settings.decode_hparams import DecodeHParams; "
+        "problem = Space(source_language='en', target_language='de'); "
+        "system = Space(problem=problem, engine_report={'engine': 'ctranslate2'}); "
+        "model = ServedSystem('en-de', system, DecodeHParams()); "
+        "assert not model.shows_attention and model.signatures; "
+        "assert not {'tensorflow', 'keras'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_a_saved_model_refuses_another_search(export):
