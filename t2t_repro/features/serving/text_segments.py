@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from sentencex import segment
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-# White space around a sentence; a line break is always white space.
-_PARTS = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 _UNUSUAL_SPACE = re.compile(r"[^\S \n]")
 _DEFAULT_LANGUAGE = "en"  # of the rules for a text whose language is unknown
 
@@ -54,20 +52,20 @@ class SegmentedText:
             text: Any text.
             language: Code of its language, such as "en", if it is known.
         """
-        before, found = "", list[Sentence]()
-        start = 0
+        spans = list[tuple[int, int]]()
+        at = 0
         for piece in _pieces(text, language or _DEFAULT_LANGUAGE):
-            match = _PARTS.fullmatch(piece)
-            space, sentence, after = match.groups() if match else ("", piece, "")
-            if found:
-                last = found[-1]
-                found[-1] = dataclasses.replace(last, space=last.space + space)
-            else:
-                before += space
+            sentence = piece.strip()
             if sentence:
-                found.append(Sentence(sentence, start + len(space), after))
-            start += len(piece)
-        return cls(before, tuple(found))
+                start = at + piece.index(sentence)
+                spans.append((start, start + len(sentence)))
+            at += len(piece)
+        starts = [*(start for start, _ in spans), len(text)]
+        sentences = (
+            Sentence(text[start:end], start, text[end:after])
+            for (start, end), after in zip(spans, starts[1:], strict=True)
+        )
+        return cls(text[: starts[0]], tuple(sentences))
 
     def join(self, translations: Sequence[str]) -> str:
         """Return the text with each sentence replaced by its translation."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -58,3 +59,11 @@ def test_no_character_is_lost_whatever_the_text():
         for sentence in found.sentences:
             end = sentence.start + len(sentence.text)
             assert text[sentence.start : end] == sentence.text.strip() != ""
+
+
+@pytest.mark.parametrize("text", ["a" + " " * 50_000 + "b", "a" + "\n" * 50_000])
+def test_much_white_space_takes_no_time(text):
+    # Everything waits while a text is split; a search took a minute.
+    start = time.monotonic()
+    assert sentences(text) in (["a"], [text])
+    assert time.monotonic() - start < 2
