@@ -5,7 +5,7 @@ The second one first runs the warm-up requests of the export, as TensorFlow Serv
 while it loads a model (this needs tensorflow-serving-api). The last request of each
 contains a short sentence and one of 20,000 emoji.
 
-    python benchmarks/serving.py --export_dir translator --text "We sleep."
+    python -m benchmarks.serving.saved_model --export_dir translator --text "We sleep."
 """
 
 from __future__ import annotations
