@@ -276,7 +276,9 @@ class _EventStream(StreamingResponse):
     """Server-sent events, for a client that may read slowly or not at all."""
 
     def __init__(self, events: AsyncIterator[bytes], seconds: float) -> None:
-        super().__init__(events, media_type=_EVENTS)
+        # The header tells nginx to pass each event on at once.
+        headers = {"X-Accel-Buffering": "no"}
+        super().__init__(events, headers=headers, media_type=_EVENTS)
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

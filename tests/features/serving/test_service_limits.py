@@ -115,6 +115,12 @@ def test_answers_are_sent_at_once(client):
     bound.close()
 
 
+def test_a_proxy_is_asked_to_pass_events_on_at_once(client):
+    answer = client.ask("/translate", {**TEXT, "stream": True})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.headers["x-accel-buffering"] == "no"  # nginx's
+
+
 def test_a_deadline_ends_a_request():
     model = ShoutingModel()
     model.gate.clear()
