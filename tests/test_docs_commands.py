@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +16,8 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.cli.main import COMMANDS, main
 from t2t_repro.cli.train import DEMO_FOLDER
+from t2t_repro.features.serving.service_metrics import ServiceMetrics
+from t2t_repro.features.serving.service_settings import ServiceSettings
 from t2t_repro.features.tensor2tensor import command_flags
 from t2t_repro.features.tensor2tensor.command_bleu import run_bleu
 from t2t_repro.features.tensor2tensor.command_flags import given_flags
@@ -79,6 +83,22 @@ def _split(line: str) -> Iterator[list[str]]:
             words.append(token)
 
 
+def example_commands(page: str, text: str) -> Iterator[Command]:
+    """Yield what a systemd unit runs, or the container of a Dockerfile."""
+    text = text.replace("\\\n#", " ").replace("\\\n", " ")
+    for line in re.findall(r"^ExecStart=\S+/t2t (.*)", text, re.MULTILINE):
+        yield Command(page, ("t2t", *shlex.split(line)))
+    start = re.search(r"^ENTRYPOINT (.*)", text, re.MULTILINE)
+    if start:
+        arguments = re.findall(r" docker run .* t2t-serve (--.*)", text)
+        arguments += [
+            shlex.join(json.loads(line))
+            for line in re.findall(r"^CMD (\[.*)", text, re.MULTILINE)
+        ]
+        for further in arguments:
+            yield Command(page, (*json.loads(start[1]), *shlex.split(further)))
+
+
 def inline_commands(page: str, text: str) -> Iterator[Command]:
     """Yield what stands as code in the text and begins with "t2t" and a name."""
     outside = re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -90,6 +110,11 @@ REPOSITORY = Path(__file__).parent.parent
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
 IN_BLOCKS = [c for page, text in TEXTS.items() for c in block_commands(page, text)]
+EXAMPLES = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in sorted((REPOSITORY / "docs" / "examples").iterdir())
+}
+IN_EXAMPLES = [c for name, t in EXAMPLES.items() for c in example_commands(name, t)]
 INLINE = [c for page, text in TEXTS.items() for c in inline_commands(page, text)]
 # They answer in a second, and need no files but text.
 QUICK = ("list", "show", "compare", "t2t-bleu")
@@ -106,7 +131,7 @@ def arguments_of(command: Command) -> list[str]:
     return translate(command.words[0], command.words[1:]).arguments
 
 
-@pytest.mark.parametrize("command", IN_BLOCKS, ids=name_of)
+@pytest.mark.parametrize("command", [*IN_BLOCKS, *IN_EXAMPLES], ids=name_of)
 def test_a_command_is_accepted_by_its_parser(command):
     if command.words[0] in ("t2t-bleu", "t2t-translate-all"):
         assert given_flags(command.words[0], command.words[1:])
@@ -125,7 +150,8 @@ def test_a_command_is_accepted_by_its_parser(command):
 def check_values(command, flags):
     """Check the values that the parser does not: names and overrides."""
     if flags.get("decode_hparams"):
-        assert DecodeHParams().parse_for(command, flags["decode_hparams"])
+        reader = "decode" if command == "serve" else command
+        assert DecodeHParams().parse_for(reader, flags["decode_hparams"])
     if flags.get("t2t_usr_dir"):
         return  # its names are registered by a package that the page shows
     if flags.get("problem"):
@@ -202,10 +228,52 @@ def test_files_that_are_named_exist_and_hold_what_is_named(page):
         assert all(part in found[0].read_text() for part in parts), f"{path}: {name}"
 
 
+def value_of(flag: str, commands: list[Command]) -> str:
+    (words,) = {c.words for c in commands if flag in c.words}
+    return words[words.index(flag) + 1]
+
+
+def test_the_examples_wait_as_long_and_ask_where_the_server_does():
+    unit, container = EXAMPLES["t2t-serve.service"], EXAMPLES["Dockerfile"]
+    started = [c for c in IN_EXAMPLES if c.page == "t2t-serve.service"]
+    seconds = int(re.search(r"^TimeoutStopSec=(\d+)", unit, re.MULTILINE)[1])
+    assert seconds >= int(value_of("--deadline", started)) + 15
+    # Credentials are files of the names that LoadCredential gives.
+    assert "/{}".format(re.search(r"LoadCredential=(\w+):", unit)[1]) in value_of(
+        "--api_key_file", started
+    )
+    port = json.loads(re.search(r"^ENTRYPOINT (.*)", container, re.MULTILINE)[1])[-1]
+    assert f"EXPOSE {port}\n" in container
+    assert f"http://127.0.0.1:{port}/readyz" in container
+    copied = re.findall(r"^COPY (?!--)(.*) \S+$", container, re.MULTILINE)
+    for path in " ".join(copied).split():
+        assert (REPOSITORY / path).exists()
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    (extras,) = re.findall(r"whl\)\[([\w,]+)\]", container)
+    assert set(extras.split(",")) <= {*project["optional-dependencies"]}
+
+
+def test_the_page_of_t2t_serve_names_its_flags_defaults_and_metrics():
+    page = TEXTS["serve.md"]
+    prose = re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
+    given = {*re.findall(r"`--(\w+)", prose)}
+    assert given <= Translation("serve").accepted
+    rows = re.findall(r"^\| `--(\w+)` \| (\S+)", page, re.MULTILINE)
+    assert {name for name, _ in rows} == {*ServiceSettings.names()}
+    defaults = ServiceSettings()
+    for name, value in rows[1:]:
+        assert float(value) == getattr(defaults, name), name
+    names = {*re.findall(r"`(t2t_\w+)`", prose)} - {"t2t_demo"}
+    measured = re.findall(r"^# TYPE (t2t_\w+)", ServiceMetrics().text().decode(), re.M)
+    assert names == {name for name in measured if not name.endswith("_created")}
+
+
 def test_commands_are_found():
     assert len(IN_BLOCKS) >= 30
     assert len({command.page for command in IN_BLOCKS}) >= 4
     assert len(INLINE) >= 30
+    assert {command.page for command in IN_EXAMPLES} == set(EXAMPLES)
+    assert len(IN_EXAMPLES) >= 3
     assert sum(map(can_run, IN_BLOCKS)) >= 4
 
 
