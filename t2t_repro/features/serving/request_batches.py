@@ -23,9 +23,9 @@ from t2t_repro.features.serving.service_settings import ServiceError, ServiceSet
 # A sentence of more bytes of UTF-8 is long: about 6 average sentences of news. Its
 # search takes seconds, in which the short sentences of a batch would wait.
 LONG_SENTENCE = 800
-_KEPT_LANES = 32  # an empty lane is kept for the size of its last batch
-# Weight of the newest batch in the average of sentences per second.
-_NEWEST = 0.2
+_KEPT_LANES = 32  # an empty lane remembers which clients will be back
+_NEWEST = 0.2  # weight of the newest batch in averages
+_MOST_IDLE = 0.2  # of the time of a batch, in which an idle thread waits for more
 
 Items = Sequence[Any]
 
@@ -59,8 +59,11 @@ class _Lane:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.requests: deque[_Waiting] = deque()
-        self.last_size = 1
         self.last_start = 0.0
+        self.running = 0  # items in batches
+        self.seconds = 0.0  # of a batch, on average
+        # Items answered just now, whose clients may come back until a time.
+        self._returning, self._return_until = 0, 0.0
 
     def count(self) -> int:
         return sum(len(request.items) for request in self.requests)
@@ -68,6 +71,27 @@ class _Lane:
     def since(self) -> float:
         """Return when the oldest request that waits came."""
         return min(request.since for request in self.requests)
+
+    def arrive(self, number: int) -> None:
+        """Count new items, which may be of clients that came back."""
+        self._returning = max(0, self._returning - number)
+
+    def leave(self, number: int, until: float) -> None:
+        """Count answered items, whose clients may come back until a time."""
+        self.running -= number
+        self._returning = self._expected(time.monotonic()) + number
+        self._return_until = until
+
+    def _expected(self, now: float) -> int:
+        return self._returning if now < self._return_until else 0
+
+    def share(self, threads: int, now: float) -> int:
+        """Return the items of a batch if all items of now were shared by the threads.
+
+        They are those that wait, that are in batches, and whose clients will be back.
+        """
+        total = self.count() + self.running + self._expected(now)
+        return math.ceil(total / threads)
 
     def take(self, number: int) -> list[tuple[Any, asyncio.Future[Any]]]:
         """Take one item of each request in turn, so that a long one delays no other."""
@@ -78,6 +102,11 @@ class _Lane:
             if request.items:
                 self.requests.append(request)
         return batch
+
+
+def _average(average: float, newest: float) -> float:
+    """Return a running average; 0 is none yet."""
+    return average + _NEWEST * (newest - average) if average else newest
 
 
 class Batches:
@@ -103,6 +132,7 @@ class Batches:
         self._pool = ThreadPoolExecutor(self._per_kind + 1, "translate")
         self._lanes: dict[Hashable, _Lane] = {}
         self._running = {False: 0, True: 0}  # batches, by whether they are long
+        self._idle_since = {False: 0.0, True: 0.0}  # a thread for them
         self._rate = 0.0  # items per second of one thread
         self._timer: asyncio.TimerHandle | None = None
         self.waiting = 0
@@ -135,6 +165,7 @@ class Batches:
         pairs = deque(zip(items, futures, strict=True))
         request = _Waiting(pairs, time.monotonic())
         lane.requests.append(request)
+        lane.arrive(len(items))
         self.waiting += len(items)
         leave = functools.partial(self._leave, lane, request)
         for future in futures:
@@ -175,6 +206,11 @@ class Batches:
         total = self._per_kind + 1 - sum(self._running.values())
         return min(total, self._per_kind - self._running[is_long])
 
+    def _delay(self, lane: _Lane) -> float:
+        """Return how long an idle thread waits for more items, in seconds."""
+        longest = self._settings.max_delay_ms / 1000
+        return min(longest, _MOST_IDLE * lane.seconds)
+
     def _dispatch(self) -> None:
         """Start batches on idle threads, and look again when the next one is due."""
         if self._timer is not None:
@@ -185,14 +221,15 @@ class Batches:
             if not lane.requests and len(self._lanes) > _KEPT_LANES:
                 del self._lanes[lane.task.key]
             while lane.requests and (free := self._free(lane.task.is_long)) > 0:
-                count = lane.count()
                 # Clients that wait for answers come back together: an idle thread
-                # waits a little for as many as it served last.
-                ripe = lane.since() + self._settings.max_delay_ms / 1000
-                if count < lane.last_size and now < ripe:
+                # waits a little for its share of them.
+                share = min(lane.share(self._per_kind, now), self._settings.max_batch)
+                idle_since = self._idle_since[lane.task.is_long]
+                ripe = max(lane.since(), idle_since) + self._delay(lane)
+                if lane.count() < share and now < ripe:
                     due = min(due, ripe)
                     break
-                size = max(lane.last_size, math.ceil(count / free))
+                size = max(share, math.ceil(lane.count() / free))
                 self._start(lane, lane.take(min(size, self._settings.max_batch)))
         if due < math.inf:
             loop = asyncio.get_running_loop()
@@ -200,7 +237,8 @@ class Batches:
 
     def _start(self, lane: _Lane, batch: list[tuple[Any, asyncio.Future[Any]]]) -> None:
         task = lane.task
-        lane.last_size, lane.last_start = len(batch), time.monotonic()
+        lane.last_start = time.monotonic()
+        lane.running += len(batch)
         self.waiting -= len(batch)
         self._running[task.is_long] += 1
         items = [item for item, _ in batch]
@@ -208,21 +246,25 @@ class Batches:
         done = loop.run_in_executor(self._pool, task.run, items)
         futures = [future for _, future in batch]
         done.add_done_callback(
-            functools.partial(self._finish, task, futures, time.monotonic())
+            functools.partial(self._finish, lane, futures, lane.last_start)
         )
 
     def _finish(
         self,
-        task: Task,
+        lane: _Lane,
         futures: Iterable[asyncio.Future[Any]],
         start: float,
         done: asyncio.Future[Items],
     ) -> None:
-        self._running[task.is_long] -= 1
-        futures = [*futures]
-        seconds = time.monotonic() - start
-        rate = len(futures) / max(seconds, 1e-6)
-        self._rate += _NEWEST * (rate - self._rate) if self._rate else rate
+        now, is_long, futures = time.monotonic(), lane.task.is_long, [*futures]
+        if not self._free(is_long):
+            self._idle_since[is_long] = now
+        self._running[is_long] -= 1
+        seconds = now - start
+        lane.seconds = _average(lane.seconds, seconds)
+        self._rate = _average(self._rate, len(futures) / max(seconds, 1e-6))
+        # It takes some of this time to write the answers and to read new requests.
+        lane.leave(len(futures), now + 2 * self._delay(lane))
         self._observe(len(futures), seconds)
         error = None if done.cancelled() else done.exception()
         results = itertools.repeat(None) if error or done.cancelled() else done.result()

@@ -51,9 +51,9 @@ class ServiceSettings(TypedSettings):
         "sentences that are translated together", 64, at_least=1, at_most=10_000
     )
     max_delay_ms: float = setting(
-        "longest wait for more sentences before an idle core translates a batch that "
-        "is smaller than the last one",
-        20.0,
+        "longest wait of an idle core for the sentences of clients that were answered "
+        "just now; at most a fifth of the time of a batch",
+        50.0,
         unit="milliseconds",
         at_least=0,
         at_most=10_000,

@@ -21,11 +21,13 @@ class Work:
         self.batches: list[list[int]] = []
         self.gate = threading.Event()
         self.gate.set()
+        self.seconds = 0.0
         self.task = Task(key, self._run, is_long)
 
     def _run(self, items: Sequence[int]) -> list[int]:
         self.batches.append([*items])
         assert self.gate.wait(10)
+        time.sleep(self.seconds)
         if -1 in items:
             raise ValueError("negative")
         return [2 * item for item in items]
@@ -115,28 +117,61 @@ def test_long_sentences_leave_a_thread_for_short_ones():
     assert len(long.batches) == 5
 
 
-def test_an_idle_thread_waits_for_as_many_as_before_but_not_longer_than_the_delay():
+def answered_and_back(back: int, pause: float) -> tuple[list[int], float]:
+    """Answer four clients, of whom some come back one by one.
+
+    Returns:
+        The sizes of the batches, and the seconds until all were answered again.
+    """
     work = Work()
+    work.seconds = 0.5
 
     async def test(batches):
-        await asyncio.gather(*batches.submit(work.task, range(3)))
+        await asyncio.gather(*batches.submit(work.task, range(4)))
         start = time.monotonic()
-        first = batches.submit(work.task, [10])
-        await asyncio.sleep(0.05)
-        assert len(work.batches) == 1
-        rest = batches.submit(work.task, [11]) + batches.submit(work.task, [12])
-        await asyncio.gather(*first, *rest)
-        assert time.monotonic() - start < 0.25
-        start = time.monotonic()
-        await asyncio.gather(*batches.submit(work.task, [20]))
-        assert time.monotonic() - start >= 0.29
-        start = time.monotonic()
-        await asyncio.gather(*batches.submit(work.task, [30]))
+        futures = []
+        for number in range(back):
+            futures += batches.submit(work.task, [number])
+            await asyncio.sleep(pause)
+        await asyncio.gather(*futures)
         return time.monotonic() - start
 
-    # A client alone does not wait, once it is known to be alone.
-    assert run(test, max_delay_ms=300) < 0.2
-    assert work.batches[1:] == [[10, 11, 12], [20], [30]]
+    seconds = run(test, max_delay_ms=1000)
+    return [*map(len, work.batches)], seconds
+
+
+def test_an_idle_thread_waits_for_clients_that_were_answered():
+    assert answered_and_back(4, pause=0.01)[0] == [4, 4]
+
+
+def test_it_waits_at_most_a_fifth_of_the_time_of_a_batch():
+    sizes, seconds = answered_and_back(2, pause=0.01)
+    assert sizes == [4, 2]
+    assert 0.5 + 0.1 <= seconds < 0.5 + 0.3
+
+
+def test_a_client_alone_does_not_wait():
+    work = Work()
+    work.seconds = 0.2
+
+    async def test(batches):
+        for number in range(3):
+            start = time.monotonic()
+            await asyncio.gather(*batches.submit(work.task, [number]))
+        return time.monotonic() - start
+
+    assert run(test, max_delay_ms=1000) < 0.23
+
+
+def test_threads_share_what_waits():
+    work = Work()
+    work.seconds = 0.05
+
+    async def test(batches):
+        await asyncio.gather(*batches.submit(work.task, range(10)))
+
+    run(test, workers=2)
+    assert [*map(len, work.batches)] == [5, 5]
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_again():
