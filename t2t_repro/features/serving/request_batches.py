@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 from t2t_repro.features.serving.service_settings import ServiceError, ServiceSettings
@@ -59,7 +60,7 @@ class _Lane:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.requests: deque[_Waiting] = deque()
-        self.last_start = 0.0
+        self.last_start = time.monotonic()
         self.running = 0  # items in batches
         self.seconds = 0.0  # of a batch, on average
         # Items answered just now, whose clients may come back until a time.
@@ -104,6 +105,32 @@ class _Lane:
         return batch
 
 
+def _started_threads(number: int) -> ThreadPoolExecutor:
+    """Return threads that have started, so that none is missing when it is needed."""
+    pool, all_started = ThreadPoolExecutor(number, "translate"), Barrier(number)
+    for started in [pool.submit(all_started.wait) for _ in range(number)]:
+        started.result()
+    return pool
+
+
+def _results(task: Task, items: Items) -> list[Any]:
+    """Do the work of a batch in a thread.
+
+    Raises:
+        Exception: Any that a future accepts.
+    """
+    try:
+        results = [*task.run(items)]
+    except BaseException as error:
+        # Futures refuse StopIteration; what Rust raises is no Exception.
+        if isinstance(error, Exception) and not isinstance(error, StopIteration):
+            raise
+        raise RuntimeError(f"a batch failed: {error!r}") from error
+    if len(results) != len(items):
+        raise RuntimeError(f"a batch of {len(items)} has {len(results)} results")
+    return results
+
+
 def _average(average: float, newest: float) -> float:
     """Return a running average; 0 is none yet."""
     return average + _NEWEST * (newest - average) if average else newest
@@ -129,7 +156,7 @@ class Batches:
         self._settings = settings
         self._observe = observe
         self._per_kind = settings.num_workers
-        self._pool = ThreadPoolExecutor(self._per_kind + 1, "translate")
+        self._pool = _started_threads(self._per_kind + 1)
         self._lanes: dict[Hashable, _Lane] = {}
         self._running = {False: 0, True: 0}  # batches, by whether they are long
         self._idle_since = {False: 0.0, True: 0.0}  # a thread for them
@@ -243,7 +270,7 @@ class Batches:
         self._running[task.is_long] += 1
         items = [item for item, _ in batch]
         loop = asyncio.get_running_loop()
-        done = loop.run_in_executor(self._pool, task.run, items)
+        done = loop.run_in_executor(self._pool, _results, task, items)
         futures = [future for _, future in batch]
         done.add_done_callback(
             functools.partial(self._finish, lane, futures, lane.last_start)

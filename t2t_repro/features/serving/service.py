@@ -66,8 +66,15 @@ class Service:
             The future hypotheses of each text.
 
         Raises:
-            ServiceError: If the queue is full.
+            ServiceError: If there are too many, or the queue is full.
         """
+        limit = self.settings.max_texts
+        if len(texts) > limit:
+            raise ServiceError(
+                413,
+                f"received {len(texts):,} sentences, expected at most {limit:,}: send "
+                "them in several requests.",
+            )
         self.batches.admit(len(texts))
         if prefixes is not None or hparams.samples:
             return self._queue_alone(model, texts, hparams, prefixes)

@@ -60,7 +60,7 @@ class ServiceSettings(TypedSettings):
     )
     max_queue: int = setting(
         "sentences that may wait; further requests get status 429",
-        2000,
+        4000,
         at_least=1,
         at_most=10_000_000,
     )
@@ -81,7 +81,9 @@ class ServiceSettings(TypedSettings):
     max_body: int = setting(
         "largest body of a request", 1_048_576, unit="bytes", at_least=1
     )
-    max_texts: int = setting("texts of a request", 1000, at_least=1)
+    max_texts: int = setting(
+        "texts of a request, and sentences of all of them", 1000, at_least=1
+    )
     max_characters: int = setting(
         "characters of all texts of a request", 100_000, at_least=1
     )

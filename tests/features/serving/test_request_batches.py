@@ -225,3 +225,42 @@ def test_a_failed_batch_fails_its_items_and_the_next_one_works():
         return await asyncio.gather(*batches.submit(work.task, [3]))
 
     assert run(test) == [6]
+
+
+@pytest.mark.parametrize("error", [StopIteration("end"), SystemExit("out of Rust")])
+def test_no_exception_takes_a_thread_for_ever(error):
+    def fail(items: Sequence[int]) -> list[int]:
+        raise error
+
+    def forget(items: Sequence[int]) -> list[int]:
+        return []
+
+    async def test(batches):
+        for run_batch, message in ((fail, "a batch failed"), (forget, "has 0 results")):
+            failed = batches.submit(Task(message, run_batch), [1])
+            with pytest.raises(RuntimeError, match=message):
+                await failed[0]
+        return await asyncio.gather(*batches.submit(Work().task, [3]))
+
+    assert run(test) == [6]
+
+
+def test_requests_that_share_no_batch_do_not_starve_the_others():
+    alone, shared = Work("alone"), Work("shared")
+    alone.gate.clear()
+
+    async def test(batches):
+        first = batches.submit(shared.task, [0])
+        await asyncio.gather(*first)
+        waiting = batches.submit(alone.task, [0])
+        await started(alone)
+        answered = batches.submit(shared.task, [1])
+        waiting += [
+            batches.submit(Task(object(), alone.task.run), [n])[0] for n in range(9)
+        ]
+        alone.gate.set()
+        await asyncio.gather(*answered)
+        assert len(alone.batches) <= 2
+        await asyncio.gather(*waiting)
+
+    run(test)

@@ -38,6 +38,12 @@ def client():
         ("/translate", {**TEXT, "q": []}, 400, "no text"),
         ("/translate", {**TEXT, "q": ["a"] * 4}, 413, "4 texts, expected at most 3"),
         ("/translate", {**TEXT, "q": "a" * 301}, 413, "301 characters"),
+        (
+            "/translate",
+            {**TEXT, "q": "a\n" * 4},
+            413,
+            "4 sentences, expected at most 3",
+        ),
         ("/translate", {**TEXT, "q": "a" * 3000}, 413, "more than 2,000 bytes"),
         ("/translate", {**TEXT, "target": "fr"}, 400, "expected 'en to de'|en to de"),
         ("/translate", {**TEXT, "format": "html"}, 400, "the format text"),
