@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import signal
 import socket
@@ -11,6 +12,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
+import httptools
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -23,7 +25,7 @@ try:
 except ImportError:  # Windows has no limits.
     resource = None
 
-_MOST_HEAD = 65_536  # bytes of a request's line and headers
+_MOST_HEAD = 65_536  # bytes of a request's line and headers, or of its trailers
 _KEEP_ALIVE = 15  # seconds; proxies reuse connections
 _BACKLOG = 2048
 # Time in which the requests of clients that do not know of the end yet may come.
@@ -64,49 +66,112 @@ def address_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class _Protocol(HttpToolsProtocol):
-    """HTTP whose clients must send the head of a request in time and in bounds."""
+class _Parser(httptools.HttpRequestParser):
+    """A parser that ignores offers of other protocols, as RFC 9110 lets a server do.
 
-    read_timeout = 20.0
+    Its base leaves out the body of a request with such an offer, which Java's client
+    makes in its first request (https://github.com/Kludex/uvicorn/issues/2722).
+    """
+
+    def __init__(self, protocol: _Protocol) -> None:
+        super().__init__(protocol)
+        self._protocol = protocol
+        # A request may follow one that closes the connection.
+        self.set_dangerous_leniencies(lenient_data_after_close=True)
+
+    def feed_data(self, data: bytes | memoryview) -> None:
+        while True:
+            try:
+                super().feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                data = memoryview(data)[offer.args[0] :]
+                super().feed_data(self._protocol.head_without_offer())
+            else:
+                return
+
+
+class _Protocol(HttpToolsProtocol):
+    """HTTP whose clients must send a request, and take its answer, in time and bounds.
+
+    The base class bounds neither, and forgets a connection whose client sends something
+    that is not a request after an answer.
+    """
+
+    timeout = 20.0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._head_bytes = 0
+        self.parser = _Parser(self)
+        self._unused_bytes = 0  # since the last body or request began
+        self._unsent = 0
         self._timer: asyncio.TimerHandle | None = None
         self._expect_head()
+        self._look = self.loop.call_later(self.timeout, self._look_at_answers)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_arrived()
+        self._look.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._timer is not None:
-            self._head_bytes += len(data)
+        self._unused_bytes += len(data)
         super().data_received(data)
-        if self._timer is not None and self._head_bytes > _MOST_HEAD:
+        if self._unused_bytes > _MOST_HEAD:
             self.transport.abort()
+        elif self._timer is None and (not self.cycle or self.cycle.response_complete):
+            self._expect_head()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        if self._timer is None:
-            self._expect_head()
+        self._unused_bytes = 0
+        self._expect_head()
 
     def on_headers_complete(self) -> None:
         self._head_arrived()
-        super().on_headers_complete()
+        if not self._is_offer():
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._unused_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._is_offer():
+            super().on_message_complete()
+
+    def head_without_offer(self) -> bytes:
+        """Return the head of the last request, without its offer."""
+        lines = [b"%s %s HTTP/1.1" % (self.parser.get_method(), self.url)]
+        lines += [b"%s: %s" % pair for pair in self.headers if pair[0] != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])
+
+    def send_400_response(self, msg: str) -> None:
+        error = json.dumps({"error": "received what is not HTTP/1.1."}).encode()
+        self.transport.write(
+            b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(error), error)
+        )
+        self.transport.close()
+
+    def _is_offer(self) -> bool:
+        return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
 
     def _expect_head(self) -> None:
-        self._head_bytes = 0
-        self._timer = self.loop.call_later(self.read_timeout, self._too_slow)
+        self._head_arrived()
+        self._timer = self.loop.call_later(self.timeout, self.transport.abort)
 
     def _head_arrived(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _too_slow(self) -> None:
-        self._timer = None
-        self.transport.abort()
+    def _look_at_answers(self) -> None:
+        """End a connection whose client took nothing since the last look."""
+        unsent = self.transport.get_write_buffer_size()
+        if unsent and unsent == self._unsent:
+            self.transport.abort()
+        self._unsent = unsent
+        self._look = self.loop.call_later(self.timeout, self._look_at_answers)
 
 
 class HttpServer(uvicorn.Server):
@@ -127,7 +192,7 @@ class HttpServer(uvicorn.Server):
         started: Callable[[], None] = lambda: None,
     ) -> None:
         settings = service.settings
-        timed = {"read_timeout": settings.read_timeout}
+        timed = {"timeout": settings.read_timeout}
         super().__init__(
             uvicorn.Config(
                 _with_start(app, started),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import socket
 import threading
 import time
@@ -105,13 +107,73 @@ def test_a_slow_body_is_ended_and_so_is_a_slow_head(client):
     assert time.monotonic() - start < 5
 
 
-def test_a_head_without_end_is_ended(client):
+@pytest.mark.parametrize("start", ["", "Transfer-Encoding: chunked\r\n\r\n0\r\n"])
+def test_a_head_or_a_trailer_without_end_is_ended(client, start):
     with socket.create_connection(client.address, timeout=10) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\n")
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n{start}".encode())
         head = b"X-More: " + b"x" * 10_000 + b"\r\n"
         with pytest.raises(ConnectionError):
             connection.sendall(head * 1000)
     assert client.ask("/healthz").status == 200
+
+
+@pytest.mark.parametrize(
+    "head", ["GET /healthz", "POST /nothing", "POST /v1/models/unknown:predict"]
+)
+def test_a_connection_is_ended_whatever_comes_after_an_answer(client, head):
+    with socket.create_connection(client.address, timeout=10) as connection:
+        length = "Content-Length: 100000\r\n" if "POST" in head else ""
+        connection.sendall(
+            f"{head} HTTP/1.1\r\nHost: 127.0.0.1\r\n{length}\r\n".encode()
+        )
+        answer = b""
+        while b"}" not in answer:
+            answer += connection.recv(10_000)
+        connection.sendall(b"\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.recv(10_000) == b""
+
+
+def test_a_client_that_takes_no_answer_is_ended(client):
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(10)
+        connection.connect(client.address)
+        request = b"GET /static/translate.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        with pytest.raises(ConnectionError):
+            connection.sendall(request * 1_000_000)
+    until(lambda: not client.server.server_state.tasks)
+
+
+@pytest.mark.parametrize("size", [10, 10_000])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_offer_of_another_protocol_is_ignored(client, size, chunked):
+    # The first request of Java's client offers HTTP/2.
+    content = json.dumps(TEXT).encode()
+    length = f"Content-Length: {len(content)}"
+    if chunked:
+        content = b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content)
+        length = "Transfer-Encoding: chunked"
+    head = (
+        "POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: h2c\r\n"
+        f"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AA\r\n{length}\r\n\r\n"
+    )
+    data = (head.encode() + content) * 2
+    with socket.create_connection(client.address, timeout=10) as connection:
+        for start in range(0, len(data), size):
+            connection.sendall(data[start : start + size])
+        answers = b""
+        while answers.count(b"A DOG") < 2:
+            received = connection.recv(10_000)
+            assert received, answers
+            answers += received
+
+
+def test_what_is_not_http_gets_json(client):
+    with socket.create_connection(client.address, timeout=10) as connection:
+        connection.sendall(b"EHLO example.org\r\n")
+        answer = connection.recv(10_000)
+    assert answer.endswith(b'\r\n\r\n{"error": "received what is not HTTP/1.1."}')
 
 
 def test_answers_are_sent_at_once(client):
