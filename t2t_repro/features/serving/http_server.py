@@ -9,12 +9,13 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from typing import Any
 
 import httptools
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from t2t_repro.errors import UserError
@@ -26,6 +27,7 @@ except ImportError:  # Windows has no limits.
     resource = None
 
 _MOST_HEAD = 65_536  # bytes of a request's line and headers, or of its trailers
+_MOST_PIPELINED = 256  # requests of a connection that wait for an earlier answer
 _KEEP_ALIVE = 15  # seconds; proxies reuse connections
 _BACKLOG = 2048
 # Time in which the requests of clients that do not know of the end yet may come.
@@ -90,6 +92,21 @@ class _Parser(httptools.HttpRequestParser):
                 return
 
 
+class _Flow(FlowControl):
+    """Flow control that reads nothing while complete requests wait.
+
+    The base class reads more after every answer, however many requests wait.
+    """
+
+    def __init__(self, transport: asyncio.Transport, waiting: Collection[Any]) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        if not self._waiting:
+            super().resume_reading()
+
+
 class _Protocol(HttpToolsProtocol):
     """HTTP whose clients must send a request, and take its answer, in time and bounds.
 
@@ -102,6 +119,7 @@ class _Protocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self.parser = _Parser(self)
+        self.flow = _Flow(transport, self.pipeline)
         self._unused_bytes = 0  # since the last body or request began
         self._unsent = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -130,6 +148,8 @@ class _Protocol(HttpToolsProtocol):
         self._head_arrived()
         if not self._is_offer():
             super().on_headers_complete()
+        if len(self.pipeline) > _MOST_PIPELINED:
+            raise httptools.HttpParserError("too many requests without an answer")
 
     def on_body(self, body: bytes) -> None:
         self._unused_bytes = 0

@@ -139,10 +139,25 @@ def test_a_client_that_takes_no_answer_is_ended(client):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(10)
         connection.connect(client.address)
-        request = b"GET /static/translate.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        request = b"GET /static/attention_view.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        connection.sendall(request * 250)
+        until(lambda: client.server.server_state.tasks)
+        until(lambda: not client.server.server_state.tasks)
+        with pytest.raises(ConnectionError):
+            connection.sendall(request * 100_000)
+
+
+def test_requests_may_follow_each_other_but_not_without_end(client):
+    request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with socket.create_connection(client.address, timeout=10) as connection:
+        connection.sendall(request * 200)
+        answers = b""
+        while answers.count(b"ok") < 200:
+            received = connection.recv(100_000)
+            assert received, answers
+            answers += received
         with pytest.raises(ConnectionError):
             connection.sendall(request * 1_000_000)
-    until(lambda: not client.server.server_state.tasks)
 
 
 @pytest.mark.parametrize("size", [10, 10_000])
