@@ -70,7 +70,10 @@ class About:
         if value is None and self.optional:
             return None
         if self.kind is float and type(value) is int:
-            value = float(value)
+            try:
+                value = float(value)
+            except OverflowError:
+                value = math.inf
         if self.kind is str and isinstance(value, os.PathLike):
             value = os.fspath(value)
         wanted = self._expectation(value)
@@ -99,7 +102,7 @@ class About:
             return None if value in self.choices else f"one of {accepted}"
         if self.kind is str:
             return None
-        if not math.isfinite(value):
+        if self.kind is float and not math.isfinite(value):
             return "a finite number"
         if self.at_least is not None and value < self.at_least:
             return f"at least {self.at_least:.10g}"
@@ -253,7 +256,7 @@ class TypedSettings:
             f"{cls.argument()} name", name, cls.names(), cls.how_to_list
         )
 
-    def replace(self, **changes: Value) -> Self:
+    def replace(self, /, **changes: Value) -> Self:
         """Return a copy with other values; the changed ones lose their origin."""
         for name in changes:
             if name not in self.names():

@@ -231,7 +231,7 @@ def _keys(file: str | None) -> list[str]:
     """Return the API keys of the file, or of the environment."""
     if file is None:
         key = os.environ.get(KEY_VARIABLE, "").strip()
-        return [key] if key else []
+        return _checked_keys([key] if key else [], f"${KEY_VARIABLE}")
     try:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -240,6 +240,15 @@ def _keys(file: str | None) -> list[str]:
     keys = [line.strip() for line in lines if line.strip()]
     if not keys:
         raise UserError(f"--api_key_file {file} has no key: write one per line.")
+    return _checked_keys(keys, f"--api_key_file {file}")
+
+
+def _checked_keys(keys: list[str], place: str) -> list[str]:
+    if not all(key.isascii() and key.isprintable() for key in keys):
+        raise UserError(
+            f"{place} has a key with other characters than those of ASCII, which no "
+            "header can have."
+        )
     return keys
 
 

@@ -39,7 +39,7 @@ from t2t_repro.features.serving.request_bodies import (
 )
 from t2t_repro.features.serving.service import Service
 from t2t_repro.features.serving.service_metrics import CONTENT_TYPE
-from t2t_repro.features.serving.service_settings import ServiceError, expected
+from t2t_repro.features.serving.service_settings import FAILED, ServiceError, expected
 
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -141,8 +141,8 @@ class _Handlers:
                 request.scope[LEFT_NOTE] = True
                 return Response(status_code=400)
             except Exception:
-                logger.exception("cannot answer %s", request.url.path[:100])
-                return _error(500, "this server failed; its log says why.")
+                logger.exception("cannot answer %r", request.url.path[:100])
+                return _error(500, FAILED)
 
         return answer
 
@@ -150,9 +150,10 @@ class _Handlers:
         """Return the fields of a request with a body, whose key is valid."""
         content = await read_body(request, self._service.settings)
         kind = media_type(request)
-        is_predict = request.url.path.endswith(":predict")
         # TensorFlow Serving reads JSON whatever the type: curl calls it a form.
-        if kind in ("", JSON, "text/plain") or (kind == FORM and is_predict):
+        is_predict = request.url.path.endswith(":predict")
+        ignores_type = is_predict and not kind.startswith("multipart/")
+        if kind in ("", JSON, "text/plain") or ignores_type:
             body = parse_json(content)
         elif kind == FORM:
             body = parse_form(content)

@@ -14,6 +14,7 @@ from typing import Any
 
 import httptools
 import uvicorn
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -54,12 +55,15 @@ def bind(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except OSError as error:
-        reason = error.strerror or error
-        raise UserError(
-            f"cannot listen on {host} port {port}: {reason}. Choose another port, or "
-            "0 for any that is free."
-        ) from error
+        raise _cannot_listen(f"{host} port {port}", error) from error
     return bound
+
+
+def _cannot_listen(address: str, error: OSError) -> UserError:
+    return UserError(
+        f"cannot listen on {address}: {error.strerror or error}. Choose another port, "
+        "or 0 for any that is free."
+    )
 
 
 def address_of(bound: socket.socket) -> str:
@@ -215,7 +219,7 @@ class HttpServer(uvicorn.Server):
         timed = {"timeout": settings.read_timeout}
         super().__init__(
             uvicorn.Config(
-                _with_start(app, started),
+                self._bounded(_with_start(app, started)),
                 http=type("Protocol", (_Protocol,), timed),
                 ws="none",
                 lifespan="on",
@@ -223,7 +227,6 @@ class HttpServer(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                limit_concurrency=_allow_connections(settings.max_connections),
                 backlog=_BACKLOG,
                 timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=int(settings.deadline) + 15,
@@ -231,9 +234,33 @@ class HttpServer(uvicorn.Server):
         )
         self._service = service
         self._bound = bound
+        self._most_connections = _allow_connections(settings.max_connections)
+
+    def _bounded(self, app: ASGIApp) -> ASGIApp:
+        """Refuse requests while too many connections are open."""
+        refusal = JSONResponse(
+            {"error": "too many connections are open: try again later."},
+            503,
+            {"Connection": "close"},
+        )
+
+        async def bounded(scope: Any, receive: Any, send: Any) -> None:
+            is_full = len(self.server_state.connections) > self._most_connections
+            answer = refusal if is_full and scope["type"] == "http" else app
+            await answer(scope, receive, send)
+
+        return bounded
 
     def run_until_stopped(self) -> None:
-        """Answer requests until `stop`, SIGTERM or SIGINT."""
+        """Answer requests until `stop`, SIGTERM or SIGINT.
+
+        Raises:
+            UserError: If another process has begun to listen on the address.
+        """
+        try:
+            self._bound.listen(_BACKLOG)
+        except OSError as error:
+            raise _cannot_listen(address_of(self._bound), error) from error
         # Whatever a client sends must not fill the log.
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
         self.run([self._bound])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -20,10 +21,12 @@ from t2t_repro.features.serving.request_bodies import (
     search_settings,
 )
 from t2t_repro.features.serving.served_models import ServedModel
-from t2t_repro.features.serving.service import Found, Service
-from t2t_repro.features.serving.service_settings import ServiceError, expected
+from t2t_repro.features.serving.service import Found, Service, all_found
+from t2t_repro.features.serving.service_settings import FAILED, ServiceError, expected
 from t2t_repro.features.serving.text_segments import SegmentedText
 from t2t_repro.settings.decode_hparams import DecodeHParams
+
+logger = logging.getLogger(__name__)
 
 # The languages of the papers and of Multi30k; clients show other codes as they are.
 _LANGUAGE_NAMES = {
@@ -244,7 +247,7 @@ async def translate(service: Service, request: TranslateRequest) -> dict[str, An
         UserError: If the prefix cannot be followed.
     """
     segments = _segments(request)
-    found = iter(await asyncio.gather(*_queue(service, request, segments)))
+    found = iter(await all_found(_queue(service, request, segments)))
     answers = []
     for text in segments:
         translation = _Translation(request, text)
@@ -282,6 +285,9 @@ async def _events(
         yield _event({"error": f"no answer within {seconds:g} s."}, "error")
     except UserError as error:
         yield _event({"error": str(error)}, "error")
+    except Exception:
+        logger.exception("cannot translate a stream")
+        yield _event({"error": FAILED}, "error")
     finally:
         for future in futures:
             future.cancel()

@@ -7,6 +7,7 @@ import base64
 import binascii
 import dataclasses
 import json
+import math
 import re
 import urllib.parse
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from t2t_repro.features.serving.service_settings import (
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+_MOST_DISCARDED = 67_108_864  # bytes of a body that is too long
 _MAX_FIELDS = 2000  # of a form
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # Names of DecodeHParams that only the server chooses, and what requests say instead.
@@ -45,22 +47,32 @@ async def read_body(request: Request, settings: ServiceSettings) -> bytes:
         {"Connection": "close"},
     )
     announced = request.headers.get("content-length", "0")
-    if len(announced) > 15 or int(announced or 0) > settings.max_body:
+    size = int(announced) if len(announced) < 16 else math.inf
+    if size > settings.max_body and (
+        size > _MOST_DISCARDED or "expect" in request.headers
+    ):
         raise too_long
-    body = bytearray()
+    body, received = bytearray(), 0
     try:
         async with asyncio.timeout(settings.read_timeout):
+            # What is too long is read, too: a client that sends sees no answer.
             async for chunk in request.stream():
-                body += chunk
-                if len(body) > settings.max_body:
+                received += len(chunk)
+                if received <= settings.max_body:
+                    body += chunk
+                elif received > _MOST_DISCARDED:
                     raise too_long
     except TimeoutError:
+        if max(size, received) > settings.max_body:
+            raise too_long from None
         raise ServiceError(
             408,
-            f"received {len(body):,} bytes of the body in {settings.read_timeout:g} s, "
+            f"received {received:,} bytes of the body in {settings.read_timeout:g} s, "
             "expected all of it.",
             {"Connection": "close"},
         ) from None
+    if received > settings.max_body:
+        raise too_long
     return bytes(body)
 
 

@@ -148,5 +148,14 @@ class Service:
         return self.batches.submit(Task(object(), run, is_long=True), [source])[0]
 
 
+async def all_found(futures: Sequence[Found]) -> list[list[Hypothesis]]:
+    """Return the hypotheses of all texts; if one fails, the others leave the queue."""
+    try:
+        return await asyncio.gather(*futures)
+    finally:
+        for future in futures:
+            future.cancel()
+
+
 def _is_long(text: str) -> bool:
     return len(text) > LONG_SENTENCE // 4 and len(text.encode()) > LONG_SENTENCE

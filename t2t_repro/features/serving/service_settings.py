@@ -9,6 +9,8 @@ from typing import ClassVar
 from t2t_repro.machine import available_cores
 from t2t_repro.settings.typed_settings import TypedSettings, setting
 
+FAILED = "this server failed; its log says why."
+
 
 class ServiceError(Exception):
     """An answer to a request that cannot be served.

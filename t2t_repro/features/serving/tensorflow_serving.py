@@ -7,7 +7,6 @@ have `decode_hparams`, and the input `target_prefix`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ from t2t_repro.features.serving.served_models import (
     TRANSLATE,
     ServedModel,
 )
-from t2t_repro.features.serving.service import Service
+from t2t_repro.features.serving.service import Service, all_found
 from t2t_repro.features.serving.service_settings import ServiceError, expected
 
 VERSION = "1"
@@ -203,7 +202,7 @@ async def _search(
     hparams = model.settings(hparams)
     prefixes = columns.get("target_prefix")
     futures = service.translations(model, texts, hparams, prefixes)
-    found = await asyncio.gather(*futures)
+    found = await all_found(futures)
     wanted = max(map(len, found)) if signature == N_BEST else 1
     outputs, scores = [], []
     for hypotheses in found:

@@ -10,8 +10,13 @@ import time
 
 import pytest
 
+from t2t_repro.errors import UserError
+from t2t_repro.features.serving import command_serve
 from t2t_repro.features.serving.http_access import Access
-from t2t_repro.features.serving.http_server import bind
+from t2t_repro.features.serving.http_app import create_app
+from t2t_repro.features.serving.http_server import HttpServer, bind
+from t2t_repro.features.serving.service import Service
+from t2t_repro.features.serving.service_settings import ServiceSettings
 from tests.support.served import Client, ShoutingModel, serving
 from tests.support.waiting import until
 
@@ -55,6 +60,10 @@ def client():
         ("/translate", {**TEXT, "decode_hparams": []}, 400, "expected an object"),
         ("/translate", {**TEXT, "decode_hparams": {"beem_size": 1}}, 400, "beam_size"),
         ("/translate", {**TEXT, "decode_hparams": {"alpha": "x"}}, 400, "a number"),
+        ("/translate", {**TEXT, "decode_hparams": {"alpha": 10**400}}, 400, "finite"),
+        ("/translate", {**TEXT, "decode_hparams": {"beam_size": 10**400}}, 400, "at m"),
+        ("/translate", {**TEXT, "decode_hparams": {"self": 1}}, 400, "'self'"),
+        ("/translate", {**TEXT, "q": "a" * 9_000_000}, 413, "more than 2,000 bytes"),
         (
             "/translate",
             {**TEXT, "decode_hparams": {"beam_size": 99}},
@@ -191,6 +200,48 @@ def test_what_is_not_http_gets_json(client):
     assert answer.endswith(b'\r\n\r\n{"error": "received what is not HTTP/1.1."}')
 
 
+def test_predict_takes_json_of_any_type_but_multipart(client):
+    for kind, status in (("application/octet-stream", 200), ("multipart/x", 415)):
+        answer = client.ask(
+            "/v1/models/en-de:predict",
+            b'{"instances": ["a"]}',
+            headers={"Content-Type": kind},
+        )
+        assert answer.status == status
+
+
+def test_a_port_that_another_process_took_meanwhile_is_an_error():
+    first = bind("127.0.0.1", 0)
+    service = Service([ShoutingModel()], ServiceSettings())
+    second = bind(*first.getsockname())
+    second.listen()
+    with first, second, pytest.raises(UserError, match="cannot listen on http://127"):
+        HttpServer(create_app(service, Access()), service, first).run_until_stopped()
+    service.batches.close()
+
+
+@pytest.mark.parametrize("key", ["schl\u00fcssel", "\ufeffkey", "\udcff"])
+def test_keys_that_no_header_can_have_are_refused(key, tmp_path, monkeypatch):
+    monkeypatch.setenv("T2T_API_KEY", "key")
+    assert command_serve._keys(None) == ["key"]
+    file = tmp_path / "keys"
+    file.write_bytes(key.encode("utf-8", "surrogatepass"))
+    with pytest.raises(UserError, match=r"other characters|not UTF-8"):
+        command_serve._keys(str(file))
+
+
+def test_too_many_connections_are_refused():
+    with serving(ShoutingModel(), max_connections=2) as client:
+        with contextlib.ExitStack() as idle:
+            for status in (200, 503):
+                connection = socket.create_connection(client.address)
+                idle.enter_context(connection)
+                answer = client.ask("/translate", TEXT)
+                assert (answer.status, "error" in answer.json) == (status, status > 200)
+        until(lambda: not client.server.server_state.connections)
+        assert client.ask("/translate", TEXT).status == 200
+
+
 def test_answers_are_sent_at_once(client):
     # Without TCP_NODELAY, each answer on a connection that stays open takes 40 ms.
     bound = bind("127.0.0.1", 0)
@@ -269,6 +320,29 @@ def test_an_error_of_the_model_shows_nothing_of_it():
         assert (answer.status, "secret" in answer.error) == (500, False)
         model.error = None
         assert client.ask("/translate", TEXT).status == 200
+
+
+def test_sentences_leave_the_queue_when_another_of_their_request_fails():
+    model = ShoutingModel(seconds=0.02)
+    model.error = RuntimeError("a secret")
+    with serving(model, workers=1, max_batch=1) as client:
+        predict = {"instances": ["a"] * 500}
+        for path, body in (
+            ("/translate", {**TEXT, "q": ["a"] * 500}),
+            ("/v1/models/en-de:predict", predict),
+        ):
+            assert client.ask(path, body).status == 500
+            until(lambda: not client.service.batches.waiting)
+    assert len(model.batches) < 20
+
+
+def test_a_stream_that_fails_says_so():
+    model = ShoutingModel()
+    model.error = RuntimeError("a secret")
+    with serving(model) as client:
+        answer = client.ask("/translate", {**TEXT, "stream": True})
+    failed = b'event: error\ndata: {"error": "this server failed; its log says why."}'
+    assert answer.content.strip() == failed
 
 
 def test_only_this_machine_and_its_pages_are_answered_by_default(client):
