@@ -114,7 +114,9 @@ def search_translations(
     source_lengths = tf.math.count_nonzero(
         tf.not_equal(inputs, PAD_ID), axis=1, dtype=tf.int32
     )
-    step = functools.partial(model.decode_step, append=True)
+    step = functools.partial(
+        model.decode_step, append=True, columns=model.softmax_columns()
+    )
     cache, per_row = model.initial_cache(inputs), per_row or {}
     if hparams.coverage_penalty:
         step = with_attention(step, _memory_attentions(model))

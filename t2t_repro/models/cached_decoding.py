@@ -64,6 +64,10 @@ class CachedDecoding:
             cache["changes"] = ops.zeros((rows, counters, 0 * rows), dtype="int32")
         return cache
 
+    def softmax_columns(self) -> KerasTensor:
+        """Return the matrix of the softmax in the form that a step multiplies by."""
+        return self.softmax.columns()
+
     def grow_cache(
         self, cache: DecodingCache, slots: int | KerasTensor
     ) -> DecodingCache:
@@ -106,6 +110,7 @@ class CachedDecoding:
         history: KerasTensor,
         cache: DecodingCache,
         append: bool = False,
+        columns: KerasTensor | None = None,
     ) -> tuple[KerasTensor, DecodingCache]:
         """Predict the next token of every hypothesis.
 
@@ -119,6 +124,7 @@ class CachedDecoding:
             cache: Cache from `grow_cache` or the previous step.
             append: Whether to append slots to the cache, which begins without slots.
                 Otherwise it must have slots for all positions.
+            columns: The result of `softmax_columns`, which makes a step faster.
 
         Returns:
             Logits, float32 `[batch, beam_size, target_vocab_size]`, and the cache.
@@ -141,7 +147,7 @@ class CachedDecoding:
             cache["memory_mask"],
             append=append,
         )
-        return self.softmax.logits(x), {**cache, "layers": layers}
+        return self.softmax.logits(x, columns), {**cache, "layers": layers}
 
     def _add_changes(
         self,

@@ -47,6 +47,10 @@ class Ensemble(keras.Model):
         """Return the initial cache of each model; see `Transformer.initial_cache`."""
         return tuple(model.initial_cache(inputs) for model in self.members)
 
+    def softmax_columns(self) -> tuple[KerasTensor, ...]:
+        """Return those of each model; see `Transformer.softmax_columns`."""
+        return tuple(model.softmax_columns() for model in self.members)
+
     def decode_step(
         self,
         ids: KerasTensor,
@@ -54,11 +58,13 @@ class Ensemble(keras.Model):
         history: KerasTensor,
         cache: tuple[Any, ...],
         append: bool = False,
+        columns: tuple[KerasTensor, ...] | None = None,
     ) -> tuple[KerasTensor, tuple[Any, ...]]:
         """Predict the next token of every hypothesis; see `Transformer.decode_step`."""
+        each = columns or (None,) * len(self.members)
         steps = [
-            model.decode_step(ids, position, history, own, append=append)
-            for model, own in zip(self.members, cache, strict=True)
+            model.decode_step(ids, position, history, own, append, matrix)
+            for model, own, matrix in zip(self.members, cache, each, strict=True)
         ]
         logits, caches = zip(*steps, strict=True)
         return mean_log_probs(logits), caches
