@@ -37,7 +37,7 @@ DESCRIPTION = (
 )
 TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"
 KEY_VARIABLE = "T2T_API_KEY"
-_PACKAGES = ("starlette", "uvicorn", "httptools", "prometheus_client", "sentencex")
+_PACKAGES = ("starlette", "uvicorn", "prometheus_client", "sentencex")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 

@@ -9,15 +9,12 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
-import httptools
 import uvicorn
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from t2t_repro.errors import UserError
 from t2t_repro.features.serving.service import Service
@@ -27,8 +24,6 @@ try:
 except ImportError:  # Windows has no limits.
     resource = None
 
-_MOST_HEAD = 65_536  # bytes of a request's line and headers, or of its trailers
-_MOST_PIPELINED = 256  # requests of a connection that wait for an earlier answer
 _KEEP_ALIVE = 15  # seconds; proxies reuse connections
 _BACKLOG = 2048
 # Time in which the requests of clients that do not know of the end yet may come.
@@ -72,102 +67,25 @@ def address_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class _Parser(httptools.HttpRequestParser):
-    """A parser that ignores offers of other protocols, as RFC 9110 lets a server do.
+class _Protocol(H11Protocol):
+    """HTTP whose clients must send a request, and take its answer, in time.
 
-    Its base leaves out the body of a request with such an offer, which Java's client
-    makes in its first request (https://github.com/Kludex/uvicorn/issues/2722).
+    h11 bounds the head of a request, and reads one request at a time.
     """
 
-    def __init__(self, protocol: _Protocol) -> None:
-        super().__init__(protocol)
-        self._protocol = protocol
-        # A request may follow one that closes the connection.
-        self.set_dangerous_leniencies(lenient_data_after_close=True)
-
-    def feed_data(self, data: bytes | memoryview) -> None:
-        while True:
-            try:
-                super().feed_data(data)
-            except httptools.HttpParserUpgrade as offer:
-                data = memoryview(data)[offer.args[0] :]
-                super().feed_data(self._protocol.head_without_offer())
-            else:
-                return
-
-
-class _Flow(FlowControl):
-    """Flow control that reads nothing while complete requests wait.
-
-    The base class reads more after every answer, however many requests wait.
-    """
-
-    def __init__(self, transport: asyncio.Transport, waiting: Collection[Any]) -> None:
-        super().__init__(transport)
-        self._waiting = waiting
-
-    def resume_reading(self) -> None:
-        if not self._waiting:
-            super().resume_reading()
-
-
-class _Protocol(HttpToolsProtocol):
-    """HTTP whose clients must send a request, and take its answer, in time and bounds.
-
-    The base class bounds neither, and forgets a connection whose client sends something
-    that is not a request after an answer.
-    """
-
-    timeout = 20.0
+    timeout = 20.0  # seconds
+    most = 2000  # connections
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.parser = _Parser(self)
-        self.flow = _Flow(transport, self.pipeline)
-        self._unused_bytes = 0  # since the last body or request began
-        self._unsent = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._expect_head()
-        self._look = self.loop.call_later(self.timeout, self._look_at_answers)
+        self._seen: object = None
+        self._look = self.loop.call_later(self.timeout, self._look_again)
+        if len(self.connections) > self.most:
+            transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_arrived()
         self._look.cancel()
         super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        self._unused_bytes += len(data)
-        super().data_received(data)
-        if self._unused_bytes > _MOST_HEAD:
-            self.transport.abort()
-        elif self._timer is None and (not self.cycle or self.cycle.response_complete):
-            self._expect_head()
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._unused_bytes = 0
-        self._expect_head()
-
-    def on_headers_complete(self) -> None:
-        self._head_arrived()
-        if not self._is_offer():
-            super().on_headers_complete()
-        if len(self.pipeline) > _MOST_PIPELINED:
-            raise httptools.HttpParserError("too many requests without an answer")
-
-    def on_body(self, body: bytes) -> None:
-        self._unused_bytes = 0
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        if not self._is_offer():
-            super().on_message_complete()
-
-    def head_without_offer(self) -> bytes:
-        """Return the head of the last request, without its offer."""
-        lines = [b"%s %s HTTP/1.1" % (self.parser.get_method(), self.url)]
-        lines += [b"%s: %s" % pair for pair in self.headers if pair[0] != b"upgrade"]
-        return b"\r\n".join([*lines, b"", b""])
 
     def send_400_response(self, msg: str) -> None:
         error = json.dumps({"error": "received what is not HTTP/1.1."}).encode()
@@ -177,25 +95,18 @@ class _Protocol(HttpToolsProtocol):
         )
         self.transport.close()
 
-    def _is_offer(self) -> bool:
-        return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
+    def _look_again(self) -> None:
+        """End a connection if its client did nothing since the last look.
 
-    def _expect_head(self) -> None:
-        self._head_arrived()
-        self._timer = self.loop.call_later(self.timeout, self.transport.abort)
-
-    def _head_arrived(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _look_at_answers(self) -> None:
-        """End a connection whose client took nothing since the last look."""
+        It has not sent a whole head, or not taken what was sent to it.
+        """
         unsent = self.transport.get_write_buffer_size()
-        if unsent and unsent == self._unsent:
+        seen = self.cycle, unsent
+        must_act = unsent or self.cycle is None or self.cycle.response_complete
+        if must_act and seen == self._seen:
             self.transport.abort()
-        self._unsent = unsent
-        self._look = self.loop.call_later(self.timeout, self._look_at_answers)
+        self._seen = seen
+        self._look = self.loop.call_later(self.timeout, self._look_again)
 
 
 class HttpServer(uvicorn.Server):
@@ -216,11 +127,14 @@ class HttpServer(uvicorn.Server):
         started: Callable[[], None] = lambda: None,
     ) -> None:
         settings = service.settings
-        timed = {"timeout": settings.read_timeout}
+        limits = {
+            "timeout": settings.read_timeout,
+            "most": _allow_connections(settings.max_connections),
+        }
         super().__init__(
             uvicorn.Config(
-                self._bounded(_with_start(app, started)),
-                http=type("Protocol", (_Protocol,), timed),
+                _with_start(app, started),
+                http=type("Protocol", (_Protocol,), limits),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -234,22 +148,6 @@ class HttpServer(uvicorn.Server):
         )
         self._service = service
         self._bound = bound
-        self._most_connections = _allow_connections(settings.max_connections)
-
-    def _bounded(self, app: ASGIApp) -> ASGIApp:
-        """Refuse requests while too many connections are open."""
-        refusal = JSONResponse(
-            {"error": "too many connections are open: try again later."},
-            503,
-            {"Connection": "close"},
-        )
-
-        async def bounded(scope: Any, receive: Any, send: Any) -> None:
-            is_full = len(self.server_state.connections) > self._most_connections
-            answer = refusal if is_full and scope["type"] == "http" else app
-            await answer(scope, receive, send)
-
-        return bounded
 
     def run_until_stopped(self) -> None:
         """Answer requests until `stop`, SIGTERM or SIGINT.

@@ -93,7 +93,7 @@ class ServiceSettings(TypedSettings):
         "beam_size that a request may ask for", 16, at_least=1, at_most=1000
     )
     max_connections: int = setting(
-        "open connections; further ones get status 503", 2000, at_least=1
+        "open connections; further ones are closed", 2000, at_least=1
     )
 
     @property

@@ -140,7 +140,8 @@ def test_a_connection_is_ended_whatever_comes_after_an_answer(client, head):
             answer += connection.recv(10_000)
         connection.sendall(b"\r\n")
         with contextlib.suppress(ConnectionResetError):
-            assert connection.recv(10_000) == b""
+            while connection.recv(10_000):
+                pass
 
 
 def test_a_client_that_takes_no_answer_is_ended(client):
@@ -156,7 +157,7 @@ def test_a_client_that_takes_no_answer_is_ended(client):
             connection.sendall(request * 100_000)
 
 
-def test_requests_may_follow_each_other_but_not_without_end(client):
+def test_requests_may_follow_each_other_without_waiting(client):
     request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with socket.create_connection(client.address, timeout=10) as connection:
         connection.sendall(request * 200)
@@ -165,8 +166,21 @@ def test_requests_may_follow_each_other_but_not_without_end(client):
             received = connection.recv(100_000)
             assert received, answers
             answers += received
-        with pytest.raises(ConnectionError):
-            connection.sendall(request * 1_000_000)
+
+
+def test_connections_over_the_limit_are_closed_and_the_others_are_answered():
+    with serving(ShoutingModel(), max_connections=2) as client:
+        request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        with contextlib.ExitStack() as stack:
+            first, second, third = (
+                stack.enter_context(socket.create_connection(client.address, timeout=9))
+                for _ in range(3)
+            )
+            with contextlib.suppress(ConnectionResetError):
+                assert third.recv(1000) == b""
+            for connection in (first, second):
+                connection.sendall(request)
+                assert connection.recv(1000).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("size", [10, 10_000])
@@ -195,7 +209,7 @@ def test_an_offer_of_another_protocol_is_ignored(client, size, chunked):
 
 def test_what_is_not_http_gets_json(client):
     with socket.create_connection(client.address, timeout=10) as connection:
-        connection.sendall(b"EHLO example.org\r\n")
+        connection.sendall(b"EHLO example.org\r\n\r\n")
         answer = connection.recv(10_000)
     assert answer.endswith(b'\r\n\r\n{"error": "received what is not HTTP/1.1."}')
 
@@ -228,18 +242,6 @@ def test_keys_that_no_header_can_have_are_refused(key, tmp_path, monkeypatch):
     file.write_bytes(key.encode("utf-8", "surrogatepass"))
     with pytest.raises(UserError, match=r"other characters|not UTF-8"):
         command_serve._keys(str(file))
-
-
-def test_too_many_connections_are_refused():
-    with serving(ShoutingModel(), max_connections=2) as client:
-        with contextlib.ExitStack() as idle:
-            for status in (200, 503):
-                connection = socket.create_connection(client.address)
-                idle.enter_context(connection)
-                answer = client.ask("/translate", TEXT)
-                assert (answer.status, "error" in answer.json) == (status, status > 200)
-        until(lambda: not client.server.server_state.connections)
-        assert client.ask("/translate", TEXT).status == 200
 
 
 def test_answers_are_sent_at_once(client):
