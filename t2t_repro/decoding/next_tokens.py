@@ -345,17 +345,21 @@ def sample(
     return token[:, 0], ops.maximum(chosen - log_normalizers, MINUS_INFINITY)
 
 
+# Of temperatures and of sums of probabilities; closer to 0, computations overflow.
+_LEAST = 1e-12
+
+
 def _weights(values: KerasTensor, sampling: Sampling) -> KerasTensor:
     """Return numbers in proportion to the probabilities, float64 `[rows, n]`.
 
     In float32, rare tokens would be lost in cumulative sums.
     """
-    values = ops.cast(values, "float64") / sampling.temperature
+    values = ops.cast(values, "float64") / max(sampling.temperature, _LEAST)
     weights = ops.exp(values - ops.max(values, axis=-1, keepdims=True))
     if sampling.top_p == 1.0:
         return weights
     before = ops.cumsum(weights, axis=-1) - weights
-    enough = sampling.top_p * ops.sum(weights, axis=-1, keepdims=True)
+    enough = max(sampling.top_p, _LEAST) * ops.sum(weights, axis=-1, keepdims=True)
     return ops.where(before < enough, weights, 0.0)
 
 

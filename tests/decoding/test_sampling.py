@@ -81,6 +81,14 @@ def test_no_more_tokens_are_drawn_than_sum_to_top_p_exactly(top_p, count):
     assert counts.max() - counts.min() <= 1
 
 
+@pytest.mark.parametrize(
+    "sampling", [Sampling(top_p=1e-320), Sampling(temperature=1e-320)], ids=str
+)
+def test_the_best_token_is_drawn_at_the_smallest_settings(sampling):
+    # PAD, the greatest of the logits, is never drawn.
+    assert set(draw(sampling)[0]) == {np.argsort(-LOGITS)[1]}
+
+
 def test_forbidden_tokens_are_never_drawn():
     mask = np.isin(np.arange(len(LOGITS)), [2, 4])[None, :]
     p = probabilities(Sampling(top_k=3), forbidden=[2, 4])

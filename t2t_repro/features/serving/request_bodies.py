@@ -33,6 +33,8 @@ _REFUSED = {
     "write_beam_scores": "answers of TensorFlow Serving's interface have scores",
 }
 _MAX_LENGTH = 500  # largest min_length and extra_length of a request
+# TensorFlow's graph has operations per token of an n-gram: 1,000 take 40 s to trace.
+_MAX_NGRAM = 50
 
 
 async def read_body(request: Request, settings: ServiceSettings) -> bytes:
@@ -200,6 +202,7 @@ def search_settings(
         "beam_size": settings.max_beam_size,
         "extra_length": max(_MAX_LENGTH, base.extra_length),
         "min_length": _MAX_LENGTH,
+        "no_repeat_ngram_size": max(_MAX_NGRAM, base.no_repeat_ngram_size),
     }
     for name, limit in limits.items():
         if name in given and given[name] > limit:

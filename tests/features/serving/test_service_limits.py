@@ -63,6 +63,12 @@ def client():
         ("/translate", {**TEXT, "decode_hparams": {"alpha": 10**400}}, 400, "finite"),
         ("/translate", {**TEXT, "decode_hparams": {"beam_size": 10**400}}, 400, "at m"),
         ("/translate", {**TEXT, "decode_hparams": {"self": 1}}, 400, "'self'"),
+        (
+            "/translate",
+            {**TEXT, "decode_hparams": {"no_repeat_ngram_size": 51}},
+            400,
+            "at most 50",
+        ),
         ("/translate", {**TEXT, "q": "a" * 9_000_000}, 413, "more than 2,000 bytes"),
         (
             "/translate",
