@@ -3,11 +3,9 @@
  *
  *   T2TAttention.mount(rootElement, source) -> {refresh(), destroy(), setTheme(name), follow(chosen)}
  *   T2TAttention.fromDocuments(documents, branches?) -> source
- *   T2TAttention.alignmentOf(document) -> {layer, head, queries, keys, weight(query, key)}
  *
- * `chosen` has names of `OPENING`. Tokens are untrusted: they reach the page only as
- * text and values of attributes. No inline style or handler is needed, so a strict
- * Content-Security-Policy holds.
+ * `chosen` has names of `OPENING`. Tokens are untrusted: they become only text and
+ * values of attributes. No style or handler is inline: a strict policy holds.
  */
 "use strict";
 
@@ -86,7 +84,7 @@ const shorten = (text) => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
 const nameOf = (name) =>
 	name === "read" ? "Decoder input" : name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 
-/** Return the spans of the words, or one span per token if they don't cover the tokens. */
+/** Return the words' spans, or one per token if they don't cover the tokens. */
 function spansOf({ tokens, words = [] }) {
 	let at = 0;
 	for (const [start, end] of words) at = start === at && end > start ? end : NaN;
@@ -110,7 +108,7 @@ class Sentence {
 			(sequence) => spansOf(sequence).length < sequence.tokens.length);
 	}
 
-	/** Return one kind of attention: the labels of both sides and the decoded weights. */
+	/** Return the labels of both sides and the decoded weights of a kind. */
 	map(index, words) {
 		return (this.cache[`map ${index} ${words}`] ??= this.build(this.document.maps[index], index, words));
 	}
@@ -151,8 +149,8 @@ class Sentence {
  *
  * A source has runs() -> [names], list(run) -> {sentences: [{id, title, steps}],
  * branches: bool, damage?}, load(run, id, step) -> document and branches(run) -> [{step, layers}],
- * all as promises. The page shows the message of a rejected promise. A source may have
- * a `title`, what is `chosen` first, and shown(app), called when what is chosen changes.
+ * all as promises; the message of a rejected one is shown. A source may have a `title`,
+ * what is `chosen` first, and shown(app), called when that changes.
  */
 function fromDocuments(documents, branches = []) {
 	const sentences = documents.map(({ title, first_words: words }, id) => (
@@ -163,16 +161,6 @@ function fromDocuments(documents, branches = []) {
 		load: async (run, id) => documents[id],
 		branches: async () => branches,
 	};
-}
-
-/** Return the weights between the words of both texts in the head that aligns them best. */
-function alignmentOf(document) {
-	const sentence = new Sentence(document);
-	const index = document.maps.findIndex(({ kind }) => kind === "memory");
-	if (index < 0) throw new Error("The sentence has no attention between source and target.");
-	const { layer, head } = sentence.best(index);
-	const { queries, keys, weight } = sentence.map(index, true);
-	return { layer, head, queries, keys, weight: (query, key) => weight(layer, head, query, key) };
 }
 
 // -------- elements
@@ -210,17 +198,13 @@ function tokenLabel(text, lang) {
 const number = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
 const stepName = (step) => step.toLocaleString("en");
 
-/**
- * Let arrow keys, Home and End move the focus among columns; Tab stops at one element.
- * Columns that change are given by a function.
- */
-function rove(container, given, { first, moved } = {}) {
-	const columnsNow = typeof given === "function" ? given : () => given;
-	const stop = (node) => columnsNow().flat().forEach((other) => (other.tabIndex = other === node ? 0 : -1));
-	stop(first ?? columnsNow().flat()[0]);
-	container.addEventListener("focusin", ({ target }) => columnsNow().flat().includes(target) && stop(target));
+/** Let arrow keys, Home and End move the focus among columns; Tab stops at one element. */
+function rove(container, columns, { first, moved } = {}) {
+	const all = () => columns.flat();
+	const stop = (node) => all().forEach((other) => (other.tabIndex = other === node ? 0 : -1));
+	stop(first ?? all()[0]);
+	container.addEventListener("focusin", ({ target }) => all().includes(target) && stop(target));
 	container.addEventListener("keydown", (event) => {
-		const columns = columnsNow();
 		const x = columns.findIndex((column) => column.includes(event.target));
 		if (x < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
 		const y = columns[x].indexOf(event.target);
@@ -657,7 +641,7 @@ function gridPanel(app) {
 
 // -------- view: table
 
-/** Return the columns of the table; those with digits are figures of the head. */
+/** Return the table's columns; those with digits are figures of the head. */
 function columnsOf(map) {
 	const relative = map.distance === "relative";
 	return [
@@ -790,7 +774,7 @@ const nearest = (steps, step) =>
 
 let mounts = 0;
 
-/** What is chosen at first, besides run and step. `heads` are the heads to show. */
+/** What is chosen at first, besides run and step; `heads` are shown. */
 const OPENING = {
 	sentence: null, kind: null, layer: null, head: 0, heads: [], hidden: new Set(),
 	view: "lines", words: true, opened: false, pin: null, sort: null,
@@ -877,7 +861,7 @@ class App {
 
 	// ---- data
 
-	/** Show the message of what goes wrong as one sentence in place of the view. */
+	/** Show what goes wrong as one sentence in place of the view. */
 	async attempt(action) {
 		try {
 			await action();
@@ -908,7 +892,7 @@ class App {
 		});
 	}
 
-	/** Return the answer to a request, or null if there was a later one in the meantime. */
+	/** Return the answer to a request, or null if there was a later one. */
 	async latest(kind, request) {
 		const serial = ++this.requests[kind];
 		try {
@@ -955,7 +939,7 @@ class App {
 		return this.listed.find(({ id }) => id === this.state.sentence);
 	}
 
-	/** Load the chosen sentence at the chosen step or the step closest to it. */
+	/** Load the chosen sentence at the step closest to the chosen one. */
 	async loadSentence() {
 		const { state } = this;
 		const { steps } = this.entry();
@@ -988,7 +972,7 @@ class App {
 		this.attempt(() => this.loadSentence());
 	}
 
-	/** Show one step after the other, from the first one if the last one is shown. */
+	/** Show all steps in turn, from the first one if the last is shown. */
 	play() {
 		if (this.timer || !this.listed.length) return this.stop();
 		const { steps } = this.entry();
@@ -1045,7 +1029,7 @@ class App {
 		return this.current.figures(this.index, this.words());
 	}
 
-	/** Return the figures of the head that aligns words best, between two sequences. */
+	/** Return the figures of the head that aligns best, between two sequences. */
 	best() {
 		return this.state.kind === "memory" ? this.current.best(this.index) : null;
 	}
@@ -1098,7 +1082,7 @@ class App {
 		});
 	}
 
-	/** Replace the children of a control only if they differ: the focus stays. */
+	/** Replace a control's children only if they differ: the focus stays. */
 	rebuild(node, signature, children) {
 		const text = JSON.stringify(signature);
 		if (node.signature === text) return;
@@ -1236,5 +1220,5 @@ function mount(root, source) {
 	return app;
 }
 
-// Elements and numbers, too, for pages that look and work like this one.
-globalThis.T2TAttention = { mount, fromDocuments, alignmentOf, el, button, rove, shade, number };
+// Its parts, for pages that look like this one.
+globalThis.T2TAttention = { mount, fromDocuments, Sentence, el, button, rove, shade, number };

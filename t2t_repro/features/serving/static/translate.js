@@ -5,7 +5,7 @@
  * Texts are untrusted: they reach the page only as text. There is no inline style or
  * handler, so a strict Content-Security-Policy holds.
  */
-const { mount, fromDocuments, alignmentOf, el, button, rove, shade, number } = globalThis.T2TAttention;
+const { mount, fromDocuments, Sentence, el, button, rove, shade, number } = globalThis.T2TAttention;
 
 const TYPING = 300; // milliseconds without a key before the text is sent
 const POINTING = 120; // on a word before its sentence's attention is asked for
@@ -224,6 +224,8 @@ function elementOf({ text }) {
 		? el("span", { class: "word", tabindex: -1, "data-at": one.index }, one.segment) : one.segment));
 }
 
+const words = []; // of the translation, each a column
+
 /** Show sentences; the elements of those that stay the same stay, with focus and pointer. */
 function show(before, sentences) {
 	sentences.forEach((sentence, i) => {
@@ -238,6 +240,7 @@ function show(before, sentences) {
 	const nodes = [lead, ...sentences.flatMap(({ node, gap }) => [node, gap])];
 	for (const node of [...output.childNodes]) if (!nodes.includes(node)) node.remove();
 	nodes.forEach((node, i) => node === output.childNodes[i] || output.insertBefore(node, output.childNodes[i] ?? null));
+	words.splice(0, Infinity, ...[...output.querySelectorAll(".word")].map((word) => [word]));
 	if (!state.pointed?.isConnected) point(null);
 	setCurrent(sentences.find(({ node }) => node === state.current?.node) ?? sentences[0] ?? null);
 	const stop = output.querySelector(".word[tabindex='0']") ?? output.querySelector(".word");
@@ -305,6 +308,16 @@ function choose(sentence, text) {
 }
 
 // -------- attention
+
+/** Return the weights between the words of both texts in the head that aligns them best. */
+function alignmentOf(document) {
+	const sentence = new Sentence(document);
+	const index = document.maps.findIndex(({ kind }) => kind === "memory");
+	if (index < 0) throw new Error("The sentence has no attention between source and target.");
+	const { layer, head } = sentence.best(index);
+	const { queries, keys, weight } = sentence.map(index, true);
+	return { layer, head, queries, keys, weight: (query, key) => weight(layer, head, query, key) };
+}
 
 /** Return a promise of the attention between a sentence and its translation. */
 function attentionOf({ source: q, text }) {
@@ -506,7 +519,7 @@ root.addEventListener("keydown", (event) => {
 		openOthers(sentenceOf(target));
 	}
 });
-rove(output, () => [...output.querySelectorAll(".word")].map((word) => [word]));
+rove(output, words);
 
 nameTheme();
 parts.clear.disabled = parts.copy.disabled = true;
