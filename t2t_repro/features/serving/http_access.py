@@ -105,6 +105,8 @@ class Access:
 
 def _host_name(host: str) -> str:
     """Return the name in a header Host in lower case, or "" if it has none."""
+    if not {*host}.isdisjoint("/?#@\\"):
+        return ""
     try:
         return urllib.parse.urlsplit(f"//{host}").hostname or ""
     except ValueError:  # such as "["

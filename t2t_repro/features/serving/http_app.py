@@ -127,7 +127,8 @@ class _Handlers:
         async def answer(request: Request) -> Response:
             try:
                 self._access.check_site(request.headers)
-                if request.method != "POST" and not _OPEN.fullmatch(request.url.path):
+                is_open = _OPEN.fullmatch(_path(request))
+                if request.method != "POST" and not is_open:
                     self._access.check_key(_bearer(request))
                 async with asyncio.timeout(limit):
                     return await handler(request)
@@ -141,7 +142,7 @@ class _Handlers:
                 request.scope[LEFT_NOTE] = True
                 return Response(status_code=400)
             except Exception:
-                logger.exception("cannot answer %r", request.url.path[:100])
+                logger.exception("cannot answer %r", _path(request)[:100])
                 return _error(500, FAILED)
 
         return answer
@@ -151,7 +152,7 @@ class _Handlers:
         content = await read_body(request, self._service.settings)
         kind = media_type(request)
         # TensorFlow Serving reads JSON whatever the type: curl calls it a form.
-        is_predict = request.url.path.endswith(":predict")
+        is_predict = _path(request).endswith(":predict")
         ignores_type = is_predict and not kind.startswith("multipart/")
         if kind in ("", JSON, "text/plain") or ignores_type:
             body = parse_json(content)
@@ -314,6 +315,11 @@ async def _client_left(request: Request) -> None:
         pass
 
 
+def _path(request: Request) -> str:
+    # That of `request.url` is what the header Host makes of it in Starlette 1.0.
+    return request.scope["path"]
+
+
 def _bearer(request: Request) -> str:
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""
@@ -340,14 +346,13 @@ def _error(
 
 
 def _not_found(request: Request) -> ServiceError:
-    path = request.url.path[:100]
+    path = _path(request)[:100]
     return ServiceError(404, f"received {path}, which is none of this server's paths.")
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
+async def _no_route(request: Request, error: Any) -> Response:
     """Answer a path or a method that no route has."""
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    headers = error.headers if isinstance(error, HTTPException) else None
+    status, headers = error.status_code, error.headers
     if status == 405:
         allowed = (headers or {}).get("Allow", "another method")
         return _error(

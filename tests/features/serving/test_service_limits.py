@@ -357,6 +357,7 @@ def test_only_this_machine_and_its_pages_are_answered_by_default(client):
     for headers in (
         {"Host": "evil.example"},
         {"Host": "["},
+        {"Host": "127.0.0.1/healthz?"},
         {"Origin": "http://["},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
@@ -395,6 +396,8 @@ def test_a_key_opens_everything_but_the_page_and_the_health():
         ):
             answer = client.ask("/translate", TEXT, headers=headers)
             assert answer.status == 401
+        for host in ("127.0.0.1/healthz?", "127.0.0.1/v1/models#"):
+            assert client.ask("/metrics", headers={"Host": host}).status == 401
         right = {"Authorization": "Bearer two"}
         assert client.ask("/translate", TEXT, headers=right).status == 200
         assert client.ask("/metrics", headers=right).status == 200
