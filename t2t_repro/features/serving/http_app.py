@@ -78,6 +78,7 @@ def create_app(service: Service, access: Access) -> ASGIApp:
         middleware=middleware,
         exception_handlers={HTTPException: _no_route},
     )
+    app.router.redirect_slashes = False  # it would redirect to what Host says
     return WatchedApp(app, service, access)
 
 
@@ -251,6 +252,7 @@ class _Handlers:
                 "models": models,
                 "needs_key": self._access.needs_key,
                 "max_characters": self._service.settings.max_characters,
+                "max_beam_size": self._service.settings.max_beam_size,
             }
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -17,6 +18,7 @@ from t2t_repro.features.serving.http_app import create_app
 from t2t_repro.features.serving.http_server import HttpServer, bind
 from t2t_repro.features.serving.service import Service
 from t2t_repro.features.serving.service_settings import ServiceSettings
+from tests.fuzz.fuzz_http import Fuzzer
 from tests.support.served import Client, ShoutingModel, serving
 from tests.support.waiting import until
 
@@ -93,6 +95,7 @@ def client():
         ("/detect", {"q": "a"}, 501, "detects no language"),
         ("/nothing", None, 404, "none of this server's paths"),
         ("/static/../http_app.py", None, 404, "none of this server's paths"),
+        ("/translate/", None, 404, "none of this server's paths"),
         ("/translate", None, 405, "received GET, expected POST"),
     ],
 )
@@ -417,3 +420,17 @@ def test_texts_are_logged_only_if_asked(caplog):
         assert len(lines) == access.log_requests
         assert ("a dog" in "".join(lines)) == access.log_texts
         caplog.clear()
+
+
+def test_random_hostile_requests_are_refused_and_the_next_one_is_served():
+    async def fuzz(fuzzer):
+        await fuzzer.prepare()
+        for number in range(11):  # all but slow clients and 1,000 connections
+            await fuzzer.run(number, seed=1)
+        await fuzzer.finish(most_growth=100.0, log=None)
+
+    with serving(ShoutingModel()) as client:
+        fuzzer = Fuzzer(client.url, per_block=20)
+        asyncio.run(fuzz(fuzzer))
+    assert fuzzer.failures == []
+    assert {200, 400, 404, 405, 413, 415} <= {*fuzzer.statuses}

@@ -293,6 +293,15 @@ def test_a_text_over_the_limit_is_not_sent(browser):
     assert server.asked == []
 
 
+def test_a_server_of_small_beams_offers_fewer_translations(browser):
+    with DictionaryServer(DictionaryModel(), max_beam_size=2).running() as server:
+        page = Page(browser, server.address).open()
+        page.translate("A dog runs.", "Ein Hund läuft.")
+        page.word("läuft").click()
+        until(lambda: len(page.options()) >= 2)
+    assert server.bodies("/translate")[-1]["alternatives"] == 1
+
+
 def test_a_server_that_is_gone_is_missed_and_found_again(browser):
     with DictionaryServer(DictionaryModel()).running() as server:
         page = Page(browser, server.address).open()

@@ -117,8 +117,8 @@ const titleOf = ({ name, source_language: from, target_language: to }) =>
 	from && to ? `${languageName(from)} → ${languageName(to)}` : name;
 
 async function loadModels() {
-	const { models, needs_key: needsKey, max_characters: most } = await (await ask("v1/models")).json();
-	Object.assign(state, { models, most: most ?? Infinity });
+	const { models, needs_key: needsKey, max_characters: most, max_beam_size: beam } = await (await ask("v1/models")).json();
+	Object.assign(state, { models, most, alternatives: Math.min(ALTERNATIVES, beam - 1) });
 	if (!models.length) throw new Error("The server has no model.");
 	const titles = models.map(titleOf);
 	parts.model.replaceChildren(...titles.map((title, value) => {
@@ -270,7 +270,7 @@ async function openOthers(sentence) {
 	parts.alternatives.hidden = false;
 	parts.others.setAttribute("aria-expanded", "true");
 	try {
-		const response = await ask("translate", { q: sentence.source, format: "text", alternatives: ALTERNATIVES }, request.signal);
+		const response = await ask("translate", { q: sentence.source, format: "text", alternatives: state.alternatives }, request.signal);
 		const { translatedText, alternatives = [] } = await response.json();
 		const texts = [...new Set([translatedText, ...alternatives, sentence.text])];
 		const list = texts.map((text) => button("option", text, () => choose(sentence, text), {
