@@ -1,13 +1,18 @@
 """The Weighted Transformer (Ahmed, Keskar and Socher 2017, arXiv 1711.02132).
 
 The paper's "small" and "large" are the base and big models with branched attention.
-Its text leaves several points open. Where the sets put residual connections and
-normalizations, they follow the text as closely as we can read it. The gain is our
-addition, and we chose the values at which kappa and alpha start. A layer, with u the
-sum of attention and x, y the output, and M branches::
+Its text leaves several points open, and parts of it contradict others. The sets have
+the reading that preserves the Transformer; `branch_residual=around` follows equations
+(6) and (7) to the letter. A layer, with u the sum of attention and x, y the output, and
+M branches::
 
     u = LN1(x + sum_i (M kappa_i) head_i W_i^O)
     y = LN2(u + sum_i (M alpha_i) FFN_i(u))
+
+Differs from equation (7): FFN_i sees the stream u, which all branches share, instead of
+headbar_i. So kappa and alpha only scale rows of W^O and W_2: a Transformer can compute
+whatever this model can, and only the training differs. The gain M is our addition, and
+so is the start near 1 / M: training begins at effective weights of 1.
 
 * `branch_residual="shared"`: "layer normalization and residual connections [...] are
   retained", and "without these additional trainable weights, the proposed mechanism is

@@ -13,6 +13,7 @@ from tests.support import branch_probe
 from tests.support.branch_probe import CASES, MEMORY, SIZES, X, made, weights_of
 
 TWO_RESIDUALS = ("per_branch", "shared")
+RANDOM = np.random.default_rng(9)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,23 @@ def test_shared_residuals_without_weights_are_the_transformer(
     expected = plain(*inputs)
     np.testing.assert_allclose(twin(*inputs), expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(unit(*inputs), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("layer_class", [EncoderLayer, DecoderLayer])
+def test_with_shared_residuals_any_weights_are_a_transformers(layer_class):
+    """kappa and alpha scale the rows of W^O and W_2, which a Transformer can learn."""
+    plain, _, unit = plain_and_twin(layer_class)
+    kernels = {weight.path.partition("/")[2]: weight for weight in plain.weights}
+    for weight in unit.weights:
+        if weight.name in ("kappa", "alpha"):
+            own = RANDOM.dirichlet(np.ones(3))
+            weight.assign(own)
+            sublayer = weight.path.partition("/")[2].rpartition("/")[0]
+            kernel = kernels[f"{sublayer}/output/kernel"]
+            per_row = np.repeat(3 * own, kernel.shape[0] // 3)
+            kernel.assign(kernel.numpy() * per_row[:, None])
+    inputs = (X, MEMORY) if layer_class is DecoderLayer else (X,)
+    np.testing.assert_allclose(unit(*inputs), plain(*inputs), rtol=1e-5, atol=1e-5)
 
 
 def test_networks_with_one_input_begin_as_the_transformers_network():
