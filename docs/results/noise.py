@@ -14,6 +14,7 @@ from results.derived import PLAIN, by_seed
 from t2t_repro.features.reproduction.order_agreement import (
     ALL_ROWS,
     COVERAGE,
+    LEAST_DIFFERENCES,
     OrderTest,
     group_agreements,
     order_of,
@@ -68,7 +69,7 @@ def directions(
     """Say which rows of Table 3 differ from its first one as published.
 
     Counts the rows whose perplexity differs from that of `PLAIN` beyond the noise, and
-    whose published perplexity differs from the first row's.
+    whose published perplexity differs from the first row's by 0.05.
 
     Args:
         results: Results of any systems.
@@ -89,7 +90,7 @@ def directions(
         scores = by_seed(results, str(row.system), PERPLEXITY, scale)
         own = _in_percent([*scores.values()])
         printed = _published(row) - _published(first)
-        if not own or not printed:
+        if not own or abs(printed) < LEAST_DIFFERENCES["PPL"] - 1e-9:
             continue
         difference = statistics.mean(own) - statistics.mean(plain)
         if abs(difference) > _threshold(groups, len(own), len(plain)):
@@ -152,7 +153,8 @@ def dev_bleu_order(results: Sequence[Result]) -> dict[str, int | str]:
         ("bleu_dev", BLEU),
         ("bleu_dev_average", averaged_score(BLEU)),
     ):
-        test = order_of(scores_of(find_table("table3"), "BLEU", score, long))
+        rows = scores_of(find_table("table3"), "BLEU", score, long)
+        test = order_of(rows, "BLEU")
         numbers |= _counts(name, test)
     return numbers
 

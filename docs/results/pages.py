@@ -27,7 +27,10 @@ from results.convergence import course_of
 from results.curves import Curve, recorded_curves
 from results.measurements import Measurement, recorded_measurements
 from t2t_repro import catalogue
-from t2t_repro.features.reproduction.order_agreement import COVERAGE
+from t2t_repro.features.reproduction.order_agreement import (
+    COVERAGE,
+    LEAST_DIFFERENCES,
+)
 from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.report_writer import write_report
 from t2t_repro.features.reproduction.result_files import (
@@ -188,6 +191,7 @@ def page_values(
         "long": derived.long_scale(),
         "chance": {
             "percent": round(100 * COVERAGE),
+            "least": LEAST_DIFFERENCES["PPL"],
             "level": round(100 * form_differences.LEVEL),
         },
         "noise": noise.noise(results),

@@ -23,7 +23,12 @@ def count(column: str, score: str) -> str:
         published = row.published[column]
         if own and isinstance(published, float):
             points.append((published, statistics.mean(x.scores[score] for x in own)))
-    pairs = [(a, b) for a, b in itertools.combinations(points, 2) if a[0] != b[0]]
+    least = 0.05 if column == "PPL" else 0.1
+    pairs = [
+        (a, b)
+        for a, b in itertools.combinations(points, 2)
+        if round(abs(a[0] - b[0]), 2) >= least
+    ]
     same = sum((a[0] < b[0]) == (a[1] < b[1]) for a, b in pairs)
     return f"{same} of {len(pairs)}"
 

@@ -38,12 +38,12 @@ def rows(*scores):
     ],
 )
 def test_pairs_of_rows_in_the_published_order_are_counted(scores, expected):
-    assert order_of(rows(*scores))[:2] == expected
+    assert order_of(rows(*scores), "BLEU")[:2] == expected
 
 
 def test_the_seeds_of_a_row_are_averaged_before_rows_are_compared():
     means = [Scores(1, [10, 30]), Scores(2, [19, 20])]
-    assert order_of(means)[:2] == (0, 1)
+    assert order_of(means, "BLEU")[:2] == (0, 1)
 
 
 def test_the_spread_is_about_the_mean_of_each_row():
@@ -79,7 +79,7 @@ def test_results_of_different_scales_are_not_mixed():
 
 
 def test_the_sentence_names_chance_and_the_p_value():
-    test = order_of(rows((1, 10), (2, 30), (3, 20)))
+    test = order_of(rows((1, 10), (2, 30), (3, 20)), "BLEU")
     # Of the six orders, one has 3 pairs, two have 2, two have 1 and one has 0.
     assert order_text(test) == (
         "2 of 3 pairs of rows have the published order (half is chance; 95 % of random "
@@ -202,12 +202,18 @@ def test_many_rows_are_sampled_around_half_of_the_pairs():
     values = [float(x) for x in range(12)]
     found = order_test(values, values)
     assert (found.same, found.pairs) == (66, 66)
-    assert found.p_value == pytest.approx(1 / 10_001)
+    assert found.p_value == pytest.approx(1 / 2_000_001)
     # Kendall: the variance of the number of pairs is n (n - 1) (2 n + 5) / 72.
     deviation = (12 * 11 * 29 / 72) ** 0.5
     assert found.low == pytest.approx(33 - 1.96 * deviation, abs=1.5)
     assert found.high == pytest.approx(33 + 1.96 * deviation, abs=1.5)
     assert order_test(values, values) == found
+
+
+def test_small_published_differences_are_no_order():
+    published = [4.87, 4.91, 4.92, 4.97, 5.29]
+    found = order_test(published, [1, 2, 3, 4, 5], least=0.05)
+    assert (found.same, found.pairs) == (8, 8)  # 4.92 - 4.87 is 0.05
 
 
 def test_rows_need_both_values():
