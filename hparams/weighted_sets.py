@@ -11,8 +11,8 @@ M branches::
 
 Differs from equation (7): FFN_i sees the stream u, which all branches share, instead of
 headbar_i. So kappa and alpha only scale rows of W^O and W_2: a Transformer can compute
-whatever this model can, and only the training differs. The gain M is our addition, and
-so is the start near 1 / M: training begins at effective weights of 1.
+whatever this model can, and only the training differs. It begins at effective weights
+of about 1, because of the gain M and the start near 1 / M.
 
 * `branch_residual="shared"`: "layer normalization and residual connections [...] are
   retained", and "without these additional trainable weights, the proposed mechanism is

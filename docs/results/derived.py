@@ -190,7 +190,8 @@ def confidence_interval(
 ) -> tuple[float, float]:
     """Return the 95 % confidence interval of the difference between two means.
 
-    Welch 1947. Without any variance, both ends are the difference.
+    Welch 1947. Without any variance, both ends are the difference; `scipy` warns if
+    one group has none.
 
     Args:
         first: At least two scores of one system.
@@ -204,7 +205,6 @@ def confidence_interval(
     middle = statistics.mean(first) - statistics.mean(second)
     if not inverse:
         return middle, middle
-    # scipy's own test warns if one group has no variance.
     degrees = sum(parts) ** 2 / inverse
     low, high = stats.t.interval(COVERAGE, degrees, middle, math.sqrt(sum(parts)))
     return float(low), float(high)

@@ -69,7 +69,7 @@ def directions(
     """Say which rows of Table 3 differ from its first one as published.
 
     Counts the rows whose perplexity differs from that of `PLAIN` beyond the noise, and
-    whose published perplexity differs from the first row's by 0.05.
+    whose published perplexity differs from the first row's enough to be an order.
 
     Args:
         results: Results of any systems.
@@ -90,7 +90,7 @@ def directions(
         scores = by_seed(results, str(row.system), PERPLEXITY, scale)
         own = _in_percent([*scores.values()])
         printed = _published(row) - _published(first)
-        if not own or abs(printed) < LEAST_DIFFERENCES["PPL"] - 1e-9:
+        if not own or round(abs(printed), 2) < LEAST_DIFFERENCES["PPL"]:
             continue
         difference = statistics.mean(own) - statistics.mean(plain)
         if abs(difference) > _threshold(groups, len(own), len(plain)):

@@ -90,7 +90,7 @@ def _orders(count: int) -> np.ndarray:
 
 
 def _ordered_pairs(published: Sequence[float], least: float) -> list[tuple[int, int]]:
-    """Return the pairs of rows whose published values differ, the lower one first."""
+    """Return the pairs of rows that the paper orders, the lower value first."""
     rows = range(len(published))
     return [
         (a, b)
@@ -113,7 +113,7 @@ def _count_same_pairs(
 
 # Published column -> score of a result.
 SCORES = {"PPL": "perplexity", "BLEU": "BLEU", "Weighted": "BLEU", "en-de": "BLEU"}
-# Differences of one seed in the paper that are no order.
+# The papers have one seed per row: a smaller difference is no order.
 LEAST_DIFFERENCES = {"PPL": 0.05}
 # The scores that rank systems at the long scale.
 LONG_SCORES = {"perplexity": "nll (dev)", "BLEU": "BLEU (dev+test)"}

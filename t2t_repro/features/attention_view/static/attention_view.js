@@ -5,7 +5,7 @@
  *   T2TAttention.fromDocuments(documents, branches?) -> source
  *
  * `chosen` has names of `OPENING`. Tokens are untrusted: they become only text and
- * values of attributes. No style or handler is inline: a strict policy holds.
+ * values of attributes. No style or handler is inline: a strict CSP holds.
  */
 "use strict";
 
@@ -774,7 +774,7 @@ const nearest = (steps, step) =>
 
 let mounts = 0;
 
-/** What is chosen at first, besides run and step; `heads` are shown. */
+/** What is chosen at first, besides run and step. `heads` are shown. */
 const OPENING = {
 	sentence: null, kind: null, layer: null, head: 0, heads: [], hidden: new Set(),
 	view: "lines", words: true, opened: false, pin: null, sort: null,
