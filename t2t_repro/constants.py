@@ -44,7 +44,9 @@ BranchWeightsInit = Literal["random", "near_uniform", "uniform"]
 Activation = Literal["relu", "swish", "gelu"]
 DecoderStart = Literal["zeros", "pad"]
 SinusoidForm = Literal["interleaved", "concatenated", "halves"]
-PositionKind = Literal["interleaved", "concatenated", "halves", "learned", "none"]
+PositionKind = Literal[
+    "interleaved", "concatenated", "halves", "learned", "learned_large", "none"
+]
 ColumnOrder = Literal["reversed", "rolled"]
 
 
@@ -100,6 +102,7 @@ POSITIONS: dict[str, PositionKind] = {
     "timing_concat": "concatenated",
     "timing_halves": "halves",
     "emb": "learned",
+    "emb_large": "learned_large",
     "none": "none",
 }
 SINUSOIDS = tuple(

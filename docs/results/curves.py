@@ -7,9 +7,11 @@ finished training run. Numbers are never edited.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -25,6 +27,7 @@ from t2t_repro.training.evaluations import is_exhausted
 from t2t_repro.training.metrics_file import (
     BRANCHES_SPLIT,
     EVAL_SPLIT,
+    TRAIN_SPLIT,
     by_step,
     read_metrics,
     training_seconds,
@@ -48,6 +51,8 @@ class Curve:
         versions: Versions of the software.
         steps: Steps of the points below.
         nll: Negative log-likelihood per token on dev, at each step.
+        training_nll: The same on the training batches since the step before, with
+            dropout; empty in files that were recorded without it.
         branches: Each weight of a branch at each step, by layer, kind and number:
             "encoder/layer_0/kappa/3"; empty without branches.
         seconds: Time of the updates, without saving and evaluation.
@@ -64,6 +69,7 @@ class Curve:
     nll: Sequence[float]
     branches: Mapping[str, Sequence[float]]
     seconds: float
+    training_nll: Sequence[float] = ()
 
     @property
     def file_name(self) -> str:
@@ -130,7 +136,21 @@ def curve_of(run: str | Path, name: str) -> Curve:
         nll=[rounded(evaluations[step]["nll"]) for step in sorted(evaluations)],
         branches=_branches(by_step(records, BRANCHES_SPLIT), sorted(evaluations)),
         seconds=round(training_seconds(records), 1),
+        training_nll=_training_nll(by_step(records, TRAIN_SPLIT), sorted(evaluations)),
     )
+
+
+def _training_nll(
+    records: Mapping[int, Mapping[str, Any]], steps: Sequence[int]
+) -> list[float]:
+    """Return the mean nll of the training batches up to each step since the last."""
+    means = []
+    for last, step in itertools.pairwise([0, *steps]):
+        values = [x["nll"] for at, x in records.items() if last < at <= step]
+        if not values:
+            return []
+        means.append(rounded(statistics.mean(values)))
+    return means
 
 
 def _check_finished(

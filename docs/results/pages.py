@@ -162,7 +162,8 @@ def page_values(
         "tables": {
             "rows": tables.measured_rows(results, "small"),
             "long_rows": tables.measured_rows(results, "long"),
-            "newer_rows": tables.newer_rows(results),
+            "newer_rows": tables.newer_rows(results, "small"),
+            "newer_long_rows": tables.newer_rows(results, "long"),
             "systems": ablation.systems(),
             "forms": ablation.forms(results, curves),
             "differences": form_differences.differences_table(

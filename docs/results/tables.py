@@ -24,13 +24,14 @@ PUBLISHED_BLEU = {
     "sensitivity": "Weighted",
     "randomisation": "BLEU",
 }
-# Tables whose rows are all shown, measured or not -> columns that hold what the paper
+# Tables of other rows -> columns that hold what the paper
 # says.
 NEWER_TABLES = {
     "enfr": ("BLEU",),
     "attention": ("source",),
     "branches": ("text says", "source"),
     "dropout": ("control for",),
+    "positions": ("control for",),
 }
 AVERAGED = averaged_score("")
 # Score -> its heading, of the rows at each scale.
@@ -99,16 +100,22 @@ def _means(results: Sequence[Result], scores: Sequence[str]) -> list[str]:
     ]
 
 
-def newer_rows(results: Sequence[Result]) -> str:
-    """Return every row of `NEWER_TABLES` at the small scale, measured or not."""
-    scores = _ROW_SCORES["small"]
+def newer_rows(results: Sequence[Result], scale: str) -> str:
+    """Return the rows of `NEWER_TABLES` that are measured at a scale.
+
+    Rows that are measured at no scale are in the table of the small one.
+    """
+    scores = _ROW_SCORES[scale]
     headings = ["row", "system", "published, or source", *_measured_headings(scores)]
-    small = [result for result in results if result.scale == "small"]
-    lines = [
-        _newer_line(name, row, [x for x in small if x.system == row.system], [*scores])
-        for name in NEWER_TABLES
-        for row in find_table(name).rows
-    ]
+    lines = []
+    for name in NEWER_TABLES:
+        for row in find_table(name).rows:
+            own = [result for result in results if result.system == row.system]
+            measured = [result for result in own if result.scale == scale]
+            if measured or (scale == "small" and not own):
+                lines.append(_newer_line(name, row, measured, [*scores]))
+    if not lines:
+        return f"{NOT_YET.capitalize()}."
     return "\n".join(markdown([headings, *lines]))
 
 

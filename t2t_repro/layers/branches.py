@@ -121,6 +121,9 @@ class Branches(Sublayer):
             1 / M. Before a softmax, the weight holds their logarithms.
         branch_top_k: Number of branches with the largest alphas that are summed (the
             paper's gating experiment); 0 means all.
+        branch_merged: Whether there is alpha alone, without kappa. The paper found
+            worse outcomes when "merged into one variable" (section 3); it does not say
+            where this variable stands. ReLU networks pass kappa on, up to their bias.
         **kwargs: Arguments of the other base class.
 
     Raises:
@@ -137,6 +140,7 @@ class Branches(Sublayer):
         branch_gain: BranchGain = "none",
         branch_weights_init: BranchWeightsInit = "random",
         branch_top_k: int = 0,
+        branch_merged: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -156,6 +160,7 @@ class Branches(Sublayer):
         self.branch_gain = branch_gain
         self.branch_weights_init = branch_weights_init
         self.branch_top_k = branch_top_k
+        self.branch_merged = branch_merged
 
     @property
     def factor(self) -> float:
@@ -177,6 +182,22 @@ class Branches(Sublayer):
             constraint=Simplex() if on_simplex else None,
             autocast=False,
         )
+
+    def add_kappa(self) -> None:
+        """Add `kappa`, unless alpha stands for both."""
+        if not self.branch_merged:
+            self.kappa = self.add_branch_weight("kappa")
+
+    def weigh(self, heads: KerasTensor) -> KerasTensor:
+        """Multiply heads by kappa, unless alpha stands for both.
+
+        Args:
+            heads: `[batch, num_heads, length, value_depth]`.
+        """
+        if self.branch_merged:
+            return heads
+        kappa = ops.cast(self.branch_weights()["kappa"], heads.dtype) * self.factor
+        return heads * kappa[:, None, None]
 
     def branch_weights(self) -> dict[str, KerasTensor]:
         """Return "kappa", "alpha" or both, as applied, without `factor`.
@@ -206,6 +227,11 @@ class Branches(Sublayer):
     def scale_initial(self, projection: keras.layers.Dense) -> None:
         """Give a layer that is not built yet the initial values of `initial`."""
         projection.kernel_initializer = self.initial(projection.kernel_initializer)
+
+    def scale_heads(self, projection: keras.layers.Dense) -> None:
+        """Give W^O the initial values that make up for kappa."""
+        if not self.branch_merged:
+            self.scale_initial(projection)
 
 
 def _initializer(init: BranchWeightsInit) -> keras.initializers.Initializer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -13,6 +13,12 @@ from keras import KerasTensor, ops
 from t2t_repro.constants import ColumnOrder, PositionKind, SinusoidForm, check_choice
 
 MAX_WAVELENGTH = 10_000.0  # in units of 2 pi; paper section 3.5
+# kind of learned positions -> initial values
+LEARNED: Mapping[str, Callable[[], keras.initializers.Initializer]] = {
+    "learned": keras.initializers.GlorotUniform,
+    # The mean square of sines and cosines is 1/2.
+    "learned_large": lambda: keras.initializers.RandomNormal(stddev=math.sqrt(0.5)),
+}
 
 
 def sinusoidal_positions(
@@ -64,7 +70,8 @@ class Positions(keras.layers.Layer):
     Args:
         hidden_size: Width of the encoding.
         kind: A form of `sinusoidal_positions`, "learned" (row (E) of the paper's
-            Table 3; tensor2tensor `pos="emb"`), or "none".
+            Table 3; tensor2tensor `pos="emb"`), "learned_large" (the same, but the
+            table starts as large as sinusoids), or "none".
         max_length: Number of learned positions. Encodings of later positions are zero,
             as in tensor2tensor.
         **kwargs: Arguments of `keras.layers.Layer`.
@@ -95,7 +102,7 @@ class Positions(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         check_choice("kind", kind, PositionKind)
-        if kind == "learned" and max_length < 1:
+        if kind in LEARNED and max_length < 1:
             raise ValueError(
                 "Learned positions need `max_length` of at least 1. "
                 f"Received: max_length={max_length}"
@@ -105,18 +112,18 @@ class Positions(keras.layers.Layer):
         self.max_length = max_length
 
     def build(self, input_shape: object = None) -> None:
-        if self.kind == "learned":
+        if self.kind in LEARNED:
             self.table = self.add_weight(
                 name="table",
                 shape=(self.max_length, self.hidden_size),
-                initializer="glorot_uniform",
+                initializer=LEARNED[self.kind](),
             )
 
     def call(self, positions: KerasTensor) -> KerasTensor:
         if self.kind == "none":
             shape = (*ops.shape(positions), self.hidden_size)
             return ops.zeros(shape, dtype=self.compute_dtype)
-        if self.kind == "learned":
+        if self.kind in LEARNED:
             known = ops.minimum(positions, self.max_length - 1)
             inside = ops.cast(positions < self.max_length, self.compute_dtype)
             table = ops.convert_to_tensor(self.table, dtype=self.compute_dtype)

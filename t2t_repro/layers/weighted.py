@@ -130,7 +130,7 @@ class BranchedAttention(BranchNetworks, MultiHeadAttention):
             )
         self.branch_residual = branch_residual
         self.norm_epsilon = norm_epsilon
-        self.scale_initial(self.output_projection)
+        self.scale_heads(self.output_projection)
         if branch_residual == "inside":
             self.inner_normalization = keras.layers.LayerNormalization(
                 center=False,
@@ -144,7 +144,7 @@ class BranchedAttention(BranchNetworks, MultiHeadAttention):
         super().build(input_shape)
         width = self.width(input_shape)
         self.build_networks(width)
-        self.kappa = self.add_branch_weight("kappa")
+        self.add_kappa()
         self.alpha = self.add_branch_weight("alpha")
         if self.branch_residual == "inside":
             self.inner_normalization.build((None, None, None, width))
@@ -167,9 +167,8 @@ class BranchedAttention(BranchNetworks, MultiHeadAttention):
         Returns:
             `[batch, length, hidden_size]`.
         """
-        kappa, alpha = self.branch_weights().values()
-        kappa = ops.cast(kappa, heads.dtype) * self.factor
-        heads = heads * kappa[:, None, None]
+        heads = self.weigh(heads)
+        alpha = self.branch_weights()["alpha"]
         if self.branch_residual == "inside":
             return self._normalized_sum(heads, alpha, training)
         products = self._first_products(heads)
@@ -242,17 +241,15 @@ class WeightedHeads(Branches, MultiHeadAttention):
                 f"`BranchedAttention` has the others. Received: {branch_residual!r}"
             )
         self.branch_residual = branch_residual
-        self.scale_initial(self.output_projection)
+        self.scale_heads(self.output_projection)
 
     def build(self, input_shape: Any = None) -> None:
         super().build(input_shape)
-        self.kappa = self.add_branch_weight("kappa")
+        self.add_kappa()
 
     def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
         """Multiply heads by kappa, and project them; see `MultiHeadAttention.merge`."""
-        kappa = ops.cast(self.branch_weights()["kappa"], heads.dtype)
-        kappa *= self.factor
-        heads = heads * kappa[:, None, None]
+        heads = self.weigh(heads)
         if self.branch_residual == "per_branch":
             return ops.einsum("BNTH,NHD->BNTD", heads, output_matrices(self))
         return self.output_projection(merge_heads(heads))

@@ -31,7 +31,7 @@ def parameter_count(
     d = h.hidden_size
     matrices = sum(_stack_matrices(h))
     norms = 2 * d * _normalizations(h)
-    positions = 2 * h.max_length * d if h.pos == "emb" else 0
+    positions = 2 * h.max_length * d if h.pos in ("emb", "emb_large") else 0
     vocabulary = embedding_count(h, source_vocab_size, target_vocab_size)
     return matrices + _vectors(h) + norms + positions + vocabulary
 
@@ -135,7 +135,8 @@ def _vectors(h: HParams) -> int:
     if h.ffn_layer == "dense_relu_dense":
         values += layers * (h.filter_size + h.hidden_size)
     if h.branched_attention != "none":
-        values += layers * 2 * h.num_heads  # kappa and alpha
+        weights = 1 if h.branch_merged else 2  # alpha, and kappa
+        values += layers * weights * h.num_heads
     if h.attention_compatibility == "additive":
         values += attentions * h.attention_key_channels
     if h.attention_bias:

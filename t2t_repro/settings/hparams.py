@@ -143,6 +143,9 @@ class HParams(TypedSettings):
     branch_normalization: BranchNormalization = setting(
         "function that keeps the sum of kappa and of alpha at one"
     )
+    branch_merged: bool = setting(
+        "whether branches have alpha alone, without kappa", False
+    )
     branch_top_k: int = setting(
         "branches with the largest alphas that are summed; 0 = all",
         unit="branches",
@@ -180,7 +183,7 @@ class HParams(TypedSettings):
     pos: str = setting(
         "positions: timing = the paper's interleaved sinusoids (not tensor2tensor's "
         "timing, which is timing_concat here), timing_halves = Marian's, emb = a "
-        "learned table, or none",
+        "learned table, emb_large = one that starts as large as sinusoids, or none",
         choices=tuple(POSITIONS),
     )
     layer_preprocess_sequence: str = setting(

@@ -40,6 +40,13 @@ def test_learned_positions_begin_as_tensor2tensors_do():
     assert 0.98 * limit < values.max() <= limit
 
 
+def test_large_learned_positions_begin_as_large_as_sinusoids():
+    layer = Positions(hidden_size=64, kind="learned_large", max_length=256)
+    layer.build()
+    sines = sinusoidal_positions(np.arange(256), 64)
+    assert np.std(layer.table) == pytest.approx(np.sqrt(np.mean(sines**2)), rel=0.02)
+
+
 def test_no_positions_are_zeros():
     encodings = Positions(hidden_size=4, kind="none")(np.arange(3))
     np.testing.assert_array_equal(encodings, np.zeros((3, 4)))

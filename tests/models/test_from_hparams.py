@@ -71,6 +71,7 @@ KINDS = {
             "branched_in_decoder": "self",
             "branch_normalization": "softmax",
             "branch_top_k": 3,
+            "branch_merged": True,
             "branch_residual": "inside",
             "branch_gain": "unit",
             "branch_weights_init": "near_uniform",

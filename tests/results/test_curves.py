@@ -29,16 +29,16 @@ DESCRIPTION = Run(
 )
 KAPPA, ALPHA = "encoder/layer_0/kappa/0", "decoder/layer_1/alpha/3"
 RECORDS = [
-    {"split": "train", "step": 5, "steps_per_second": 2.0},
+    {"split": "train", "step": 5, "steps_per_second": 2.0, "nll": 9.0},
     {"split": "branches", "step": 5, "time": 1.0, KAPPA: 0.5, ALPHA: 0.25},
-    {"split": "train", "step": 10, "steps_per_second": 5.0},
+    {"split": "train", "step": 10, "steps_per_second": 5.0, "nll": 8.5},
     {"split": "branches", "step": 10, "time": 1.0, KAPPA: 0.4, ALPHA: 0.2},
     {"split": "eval", "step": 10, "nll": 9.0},
     # Resumed from an earlier checkpoint: step 10 is trained again.
-    {"split": "train", "step": 10, "steps_per_second": 2.5},
+    {"split": "train", "step": 10, "steps_per_second": 2.5, "nll": 8.0},
     {"split": "branches", "step": 10, "time": 2.0, KAPPA: 0.375, ALPHA: 0.125},
     {"split": "eval", "step": 10, "nll": 3.1234567},
-    {"split": "train", "step": 20, "steps_per_second": 4.0},
+    {"split": "train", "step": 20, "steps_per_second": 4.0, "nll": 7.0},
     {"split": "branches", "step": 20, "time": 3.0, KAPPA: 0.3, ALPHA: 0.75},
     {"split": "eval", "step": 20, "nll": 2.5},
 ]
@@ -61,6 +61,7 @@ def test_the_course_of_a_training_is_taken_from_its_folder(tmp_path):
     assert curve.versions == {"keras": "3.15"}
     assert curve.steps == [10, 20]
     assert curve.nll == [3.12346, 2.5]
+    assert curve.training_nll == [8.5, 7.0]
     assert curve.branches == {KAPPA: [0.375, 0.3], ALPHA: [0.125, 0.75]}
     # 5 steps at 2 per second, 5 at 2.5 and 10 at 4.
     assert curve.seconds == 2.5 + 2.0 + 2.5

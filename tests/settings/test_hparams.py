@@ -55,7 +55,8 @@ def test_a_truth_value_is_written_as_a_word_or_a_digit(base, text, value):
         ("length_bucket_step=1", "received 1.0, expected more than 1"),
         (
             "pos=sine",
-            "'sine', expected one of timing, timing_concat, timing_halves, emb, none",
+            "'sine', expected one of timing, timing_concat, timing_halves, emb, "
+            "emb_large, none",
         ),
         (
             "shared_embedding_and_softmax_weights=yes",

@@ -29,6 +29,7 @@ SIZES: dict[str, Any] = {
 }
 SELF, PRE = {"branched_in_decoder": "self"}, {"norm": "pre"}
 SHARED = {"branched_attention": "shared"}
+MERGED = {"branch_merged": True}
 CHANGES: dict[str, dict[str, Any]] = {}
 for _residual in ("around", "inside", "per_branch", "shared"):
     CHANGES |= {
@@ -48,6 +49,13 @@ CHANGES |= {
         **SHARED,
         "branch_residual": "around",
         "branch_gain": "unit",
+    },
+    "around, merged": {"branch_residual": "around", **MERGED},
+    "per_branch, merged": {"branch_residual": "per_branch", **MERGED},
+    "shared, merged, unit gain": {
+        "branch_residual": "shared",
+        "branch_gain": "unit",
+        **MERGED,
     },
     "inside, one network": {**SHARED, "branch_residual": "inside"},
     "per_branch, one network": {**SHARED, "branch_residual": "per_branch"},
@@ -102,7 +110,8 @@ class BranchReference:
         return found
 
     def branch_weights(self, kappa_of: str, alpha_of: str) -> tuple[list, list]:
-        kappa, alpha = self.w[f"{kappa_of}/kappa"], self.w[f"{alpha_of}/alpha"]
+        alpha = self.w[f"{alpha_of}/alpha"]
+        kappa = self.w.get(f"{kappa_of}/kappa", np.full(self.M, 1 / self.factor))
         if self.o.get("branch_normalization") == "softmax":
             kappa, alpha = (np.exp(w) / np.exp(w).sum() for w in (kappa, alpha))
         kept = np.argsort(-alpha)[: self.o.get("branch_top_k") or self.M]

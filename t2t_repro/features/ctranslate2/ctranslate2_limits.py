@@ -134,6 +134,7 @@ _COMPUTED = {
 _OF_EXCLUDED_PARTS = {
     "attention_neighbourhood",
     "branch_gain",
+    "branch_merged",
     "branch_normalization",
     "branch_residual",
     "branch_top_k",

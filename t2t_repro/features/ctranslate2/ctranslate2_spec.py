@@ -17,7 +17,7 @@ from keras import ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID, Activation
 from t2t_repro.layers.attention import MultiHeadAttention
-from t2t_repro.layers.positions import sinusoidal_positions
+from t2t_repro.layers.positions import LEARNED, sinusoidal_positions
 from t2t_repro.text.tokenizer import Tokenizer, distinct_entries
 
 # Bias of PAD before the softmax: probability zero in float32, and finite in float16.
@@ -150,7 +150,7 @@ def _position_table(
     Returns:
         float32 `[positions, hidden_size]`.
     """
-    if layer.kind == "learned":
+    if layer.kind in LEARNED:
         table = np.zeros((positions, hidden_size), np.float32)
         learned = _copy(layer.table)[:positions]
         table[: len(learned)] = learned

@@ -17,7 +17,8 @@ from tests.support.trained_system import HPARAMS, sentence_pairs
 
 NAMES = [
     *("table1", "table2", "table3", "table4", "aop", "weighted", "sensitivity"),
-    *("randomisation", "enfr", "attention", "branches", "forms", "dropout", "text"),
+    *("randomisation", "enfr", "attention", "branches", "forms", "dropout"),
+    *("positions", "text"),
 ]
 
 
