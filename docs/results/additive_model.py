@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 from t2t_repro.features.reproduction.order_agreement import COVERAGE
 
+POWER = 0.8
 # System -> block -> score.
 Scores: TypeAlias = Mapping[str, Mapping[Any, float]]
 
@@ -30,12 +31,15 @@ class Difference(NamedTuple):
         high: Upper end.
         p_value: Two-sided p-value of Student's t, not corrected for the number of
             systems.
+        detectable: True difference that such runs would find in 80 % of all cases:
+            with an interval, as above, that does not contain zero.
     """
 
     value: float
     low: float
     high: float
     p_value: float
+    detectable: float
 
 
 def differences(
@@ -76,8 +80,24 @@ def differences(
             value = float(contrast @ coefficients)
             low, high = stats.t.interval(coverage, degrees, value, error)
             p_value = 2 * stats.t.sf(abs(value) / error, degrees)
-            found[name] = Difference(value, float(low), float(high), float(p_value))
+            detectable = error * _detectable(degrees, coverage)
+            found[name] = Difference(
+                value, float(low), float(high), float(p_value), detectable
+            )
     return found
+
+
+def _detectable(degrees: int, coverage: float) -> float:
+    """Return the smallest difference, in standard errors, that has the power `POWER`.
+
+    The statistic of the test has a noncentral t distribution.
+    """
+    limit = stats.t.ppf((1 + coverage) / 2, degrees)
+
+    def missing(difference: float) -> float:
+        return float(stats.nct.sf(limit, degrees, difference)) - POWER
+
+    return float(optimize.brentq(missing, 0.0, 10 * limit))
 
 
 def noise_degrees(scores: Scores) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from results.curves import Curve
 from t2t_repro.features.reproduction.result_files import Course
@@ -73,6 +73,24 @@ def updates_to(nll: float, steps: Sequence[int], values: Sequence[float]) -> flo
         if lower <= nll:
             return before + (after - before) * (higher - nll) / (higher - lower)
     raise ValueError(f"expected a value of at most {nll}, received {min(values)}.")
+
+
+def changed_order(curve: Curve) -> float:
+    """Return the share of pairs of branches whose order changes during a training run.
+
+    Ahmed et al. see that "the relative ordering of the branches changes over time"
+    (section 4.3). Pairs are of branches of one layer, by kappa or by alpha; their order
+    at the first evaluation is compared with that at the last.
+
+    Args:
+        curve: A training run with branches.
+    """
+    changed = [
+        (first[0] - second[0]) * (first[-1] - second[-1]) < 0
+        for layer in curve.branches_by_layer().values()
+        for first, second in combinations(layer, 2)
+    ]
+    return sum(changed) / len(changed)
 
 
 def branch_spreads(curve: Curve) -> list[float]:

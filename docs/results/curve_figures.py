@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 from results.curves import Curve
 from t2t_repro.features.reproduction.paper_tables import find_table
 
+# Figure 3 of Ahmed et al. shows the second encoder layer of configuration (C), which
+# has two layers; so has this row, with half of its four.
+BRANCH_CURVE = "weighted_transformer_n4-long"
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
@@ -67,23 +71,35 @@ def _draw_mean(axes: Axes, name: str, curves: Sequence[Curve], style: str) -> No
     )
 
 
-def shared_points(curves: Sequence[Curve]) -> dict[int, list[float]]:
-    """Return the nll of each curve at the steps that all of them have, by step."""
-    values = [dict(zip(curve.steps, curve.nll, strict=True)) for curve in curves]
+def shared_points(curves: Sequence[Curve], name: str = "nll") -> dict[int, list[float]]:
+    """Return the nll of each curve at the steps that all of them have, by step.
+
+    Args:
+        curves: At least one curve.
+        name: "nll" or "training_nll".
+    """
+    values = [
+        dict(zip(curve.steps, getattr(curve, name), strict=True)) for curve in curves
+    ]
     steps = sorted(set(values[0]).intersection(*values))
     return {step: [nll[step] for nll in values] for step in steps}
 
 
+def branch_curves(curves: Sequence[Curve]) -> list[Curve]:
+    """Return the curves of `BRANCH_CURVE`."""
+    return [curve for curve in curves if curve.name == BRANCH_CURVE]
+
+
 def draw_branch_weights(canvas: Canvas, curves: Sequence[Curve]) -> None:
-    """Draw kappa and alpha of the first layers of the first training run that has them.
+    """Draw kappa and alpha of the second layers of a training run of `BRANCH_CURVE`.
 
     Args:
         canvas: Figure to draw on.
         curves: Learning curves.
     """
-    curve = next(curve for curve in curves if curve.branches)
+    curve = branch_curves(curves)[0]
     groups = curve.branches_by_layer()
-    layers = [name for name in groups if "layer_0" in name]
+    layers = [name for name in groups if "layer_1" in name]
     for axes, layer in zip(
         canvas.subplots(1, len(layers), sharey=True, squeeze=False)[0],
         layers,

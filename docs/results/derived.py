@@ -16,7 +16,7 @@ from t2t_repro.features.reproduction import recipes
 from t2t_repro.features.reproduction.order_agreement import COVERAGE
 from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.report_writer import mean_and_spread
-from t2t_repro.features.reproduction.result_files import Result
+from t2t_repro.features.reproduction.result_files import NOT_YET, Result
 from t2t_repro.settings.hparams import HParams
 
 # Wu et al. 2021, "Good for Misconceived Reasons", a Transformer of width 128 on
@@ -64,6 +64,23 @@ def spread(results: Sequence[Result], system: str) -> dict[str, float | str]:
                 name: mean_and_spread(values, 1),
             }
     return numbers | {"seeds": len(by_seed(results, system, "BLEU (dev)"))}
+
+
+def long_nll(results: Sequence[Result], system: str) -> str:
+    """Return the dev nll of a system at the long scale and its seeds, as text."""
+    values = [*by_seed(results, system, "nll (dev)", "long").values()]
+    if not values:
+        return NOT_YET
+    seeds = f"{len(values)} seeds" if len(values) > 1 else "one seed"
+    return f"{mean_and_spread(values, 3)} ({seeds})"
+
+
+def parameter_share(
+    results: Sequence[Result], system: str, other: str
+) -> dict[str, float]:
+    """Return the parameters of one system in percent of another's, as "share"."""
+    sizes = {x.system: x.parameters for x in results if x.scale == "small"}
+    return {"share": 100 * sizes[system] / sizes[other]}
 
 
 def update_minutes(results: Sequence[Result]) -> dict[str, float]:
@@ -114,26 +131,6 @@ def accelerated(results: Sequence[Result]) -> dict[str, float | str]:
             sorted({x.hardware.partition(",")[0].removeprefix("1 x ") for x in own})
         ),
     }
-
-
-def cpu_differences(measurements: Mapping[str, Measurement]) -> dict[str, float]:
-    """Return the mean difference between CPUs and accelerator, CPU minus accelerator.
-
-    Returns:
-        "nll" and "bleu", "nll_deviation" and "bleu_deviation" of the differences, and
-        "runs": the number of training runs on CPUs.
-    """
-    table = measurements["accelerator_agreement"]
-    numbers: dict[str, float] = {}
-    for name, heading in (("nll", "nll"), ("bleu", "both")):
-        pairs = zip(*table.columns(f"{heading}, CPU", f"{heading}, H200"), strict=True)
-        gaps = [cpu - accelerator for cpu, accelerator in pairs]
-        numbers |= {
-            name: statistics.mean(gaps),
-            f"{name}_deviation": statistics.stdev(gaps),
-            "runs": len(gaps),
-        }
-    return numbers
 
 
 def depth_gaps(results: Sequence[Result], score: str) -> dict[str, float]:
@@ -248,8 +245,15 @@ def published_values() -> dict[str, float]:
         "plain_steps": steps["transformer_small"],
         "weighted_steps": steps["weighted_transformer_small"],
         "multi30k": MULTI30K_BLEU,
+        "added_weights": int(_published_figure("added_weights")),
         **{name: _number(bleu) for name, bleu in randomisation.items()},
     }
+
+
+def _published_figure(name: str) -> str:
+    """Return a figure of a paper's text."""
+    figures = {row.name: row.published for row in find_table("text").rows}
+    return str(figures[name]["published"])
 
 
 def share_of_the_gap(

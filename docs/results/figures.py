@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from results import losses
 from results.curve_figures import (
+    branch_curves,
     draw_branch_weights,
     draw_learning_curves,
     long_curves,
@@ -274,9 +276,14 @@ FIGURES = {
         _draw_ensemble,
     ),
     "branches": Figure(
-        "Kappa and alpha of the first layers during the training run in the heading",
-        lambda data: any(curve.branches for curve in data.curves),
+        "Kappa and alpha of the second of two layers during training",
+        lambda data: bool(branch_curves(data.curves)),
         lambda canvas, data: draw_branch_weights(canvas, data.curves),
+    ),
+    "losses": Figure(
+        "Dev nll against training nll, every thousand updates",
+        lambda data: bool(losses.curves_by_row(data.curves)),
+        lambda canvas, data: losses.draw(canvas, data.curves),
     ),
     "attention_functions": Figure(
         "Dev perplexity of attention functions against the depth of keys",

@@ -32,12 +32,17 @@ from t2t_repro.features.reproduction.result_files import NOT_YET, Result
 from t2t_repro.text_tables import markdown
 
 NAMES = {NLL: "nll", BLEU: "BLEU"}
+_LONG_NAMES = {NLL: "dev nll", BLEU: "BLEU of dev and test2016"}
 LEVEL = 0.05  # of all comparisons with a score together
 ACROSS_BLOCKS = " (all pairs)"  # of training runs that differ in seed or hardware
 MIN_DEGREES = 4  # of freedom of the noise; with fewer, hardly any difference is found
 _HEADINGS = (
     "row",
-    *(f"{name}, {kind}" for name in NAMES.values() for kind in ("difference", "p")),
+    *(
+        f"{name}, {kind}"
+        for name in NAMES.values()
+        for kind in ("difference", "p", "detectable")
+    ),
     "updates",
 )
 
@@ -76,11 +81,19 @@ def differences_table(
 
 
 def _cells(score: str, tested: Mapping[str, Difference], system: str) -> list[str]:
-    """Return the difference of a score with its interval, and its p-value."""
+    """Return the difference of a score, its p-value, and the detectable difference."""
     if system not in tested:
-        return ["", ""]
+        return ["", "", ""]
     value, interval = _estimate(score, tested[system])
-    return [f"{value} ({interval})", p_value_cell(tested[system].p_value, 3)]
+    return [
+        f"{value} ({interval})",
+        p_value_cell(tested[system].p_value, 3),
+        _detectable(score, tested[system]),
+    ]
+
+
+def _detectable(score: str, found: Difference) -> str:
+    return f"{found.detectable:.{decimals(score)}f}"
 
 
 def _estimate(score: str, found: Difference) -> tuple[str, str]:
@@ -117,7 +130,8 @@ def difference_texts(
         value, interval = _estimate(score, found)
         texts[short] = (
             f"{value} ({100 * COVERAGE:.0f} % interval {interval}, "
-            f"{p_value_text(found.p_value, 3)})"
+            f"{p_value_text(found.p_value, 3)}, detectable "
+            f"{_detectable(score, found)})"
         )
     return texts
 
@@ -135,21 +149,18 @@ def comparison(
     Returns:
         A sentence per score, or one about the seeds that are missing.
     """
-    scores = {
-        name: form_runs.scores_by_block(results, score, repeats)
-        for score, name in ((NLL, "dev nll"), (BLEU, "BLEU of dev and test2016"))
-    }
-    sentences = [_compared(name, own, reference) for name, own in scores.items()]
+    scores = {x: form_runs.scores_by_block(results, x, repeats) for x in _LONG_NAMES}
+    sentences = [_compared(score, own, reference) for score, own in scores.items()]
     if all(sentences):
         return " ".join(sentences)
-    return _too_few_seeds(scores["dev nll"])
+    return _too_few_seeds(scores[NLL])
 
 
 def _compared(score: str, scores: Scores, reference: str) -> str:
     """Write which systems differ from the reference, or "" without any p-value.
 
     Args:
-        score: Name of the score for people.
+        score: Name of the score.
         scores: System -> block -> score.
         reference: Name of the row to compare with.
     """
@@ -159,11 +170,15 @@ def _compared(score: str, scores: Scores, reference: str) -> str:
         return ""
     names = {str(row.system): f"`{row.name}`" for row in form_runs.rows()}
     differ = [names[name] for name in scores if p_values.get(name, 1.0) <= LEVEL]
-    others = [names[name] for name in scores if p_values.get(name, 0.0) > LEVEL]
+    others = [
+        f"{names[name]} (detectable: {_detectable(score, tested[name])})"
+        for name in scores
+        if p_values.get(name, 0.0) > LEVEL
+    ]
     parts = [f"differ from `{reference}`: {', '.join(differ) or 'none'}"]
     if others:
         parts.append(f"cannot be told from it: {', '.join(others)}")
-    return f"By {score}, these rows {'; these '.join(parts)}."
+    return f"By {_LONG_NAMES[score]}, these rows {'; these '.join(parts)}."
 
 
 def _too_few_seeds(scores: Scores) -> str:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import NamedTuple
 
 from results.derived import on_accelerator
 from results.measurements import Measurement
+from t2t_repro.features.reproduction.order_agreement import decimals
 from t2t_repro.features.reproduction.paper_tables import Row, find_table
-from t2t_repro.features.reproduction.result_files import Result
+from t2t_repro.features.reproduction.report_writer import mean_and_spread
+from t2t_repro.features.reproduction.result_files import Result, results_in
+from t2t_repro.text_tables import markdown
 
 SCALE = "long"
 NLL, BLEU = "nll (dev)", "BLEU (dev+test)"
 # The Transformer without branches, and the same with the dropout that branches have.
 PLAIN, CONTROL = "transformer", "transformer_attention_dropout"
-WEIGHTED = "weighted"  # the present reading
+# The two main readings: equation (7) as printed, and the one of the sets.
+EQUATION, WEIGHTED = "around", "weighted"
 
 
 class Repeat(NamedTuple):
@@ -41,14 +48,89 @@ def system_of(name: str) -> str:
     return next(str(row.system) for row in rows() if row.name == name)
 
 
-def cpu_repeats(agreement: Measurement) -> list[Repeat]:
-    """Read the runs that CPUs made of rows which the accelerator trained."""
+def cpu_curve_names(name: str) -> tuple[str, str]:
+    """Return the names of a row's curves on CPUs.
+
+    A row that the accelerator trained has the second one.
+    """
+    return f"{system_of(name)}-{SCALE}", f"{system_of(name)}-{SCALE}-cpu"
+
+
+def cpu_repeats(agreement: Measurement, recorded: Sequence[Result]) -> list[Repeat]:
+    """Return the runs that CPUs made of rows which the accelerator trained.
+
+    Args:
+        agreement: The first of these runs, whose outputs no longer exist.
+        recorded: The result files of the others.
+    """
     systems = {f"`{row.name}`": str(row.system) for row in rows()}
     columns = agreement.columns("row of forms", "CPU seed", "nll, CPU", "both, CPU")
     return [
         Repeat(systems[name], seed, {NLL: nll, BLEU: bleu})
         for name, seed, nll, bleu in zip(*columns, strict=True)
+    ] + [Repeat(x.system, x.seed, x.scores) for x in recorded]
+
+
+@cache
+def recorded_repeats() -> tuple[Result, ...]:
+    """Return the result files of the repository that repeat an accelerator's rows."""
+    return results_in(resources.files("results") / "data/repeats")
+
+
+def repeats_table(results: Sequence[Result], repeats: Sequence[Repeat]) -> str:
+    """Return the scores of the repeats beside the accelerator's, as a table."""
+    lines = [["row", "CPU seed", "nll, CPU", "nll, H200", "both, CPU", "both, H200"]]
+    for row in rows():
+        for repeat in repeats:
+            if repeat.system == row.system:
+                cells = _repeat_cells(repeat, accelerated_scores(results, repeat))
+                lines.append([f"`{row.name}`", str(repeat.seed), *cells])
+    return "\n".join(markdown(lines))
+
+
+def _repeat_cells(repeat: Repeat, others: Mapping[str, list[float]]) -> list[str]:
+    cells = []
+    for score, own in others.items():
+        cells.append(f"{repeat.scores[score]:.{decimals(score)}f}")
+        cells.append(mean_and_spread(own, decimals(score)))
+    return cells
+
+
+def accelerated_scores(
+    results: Sequence[Result], repeat: Repeat
+) -> dict[str, list[float]]:
+    """Return nll and BLEU of the accelerator's runs of a repeat's system."""
+    own = [
+        result
+        for result in results
+        if (result.system, result.scale) == (repeat.system, SCALE)
+        if on_accelerator(result.versions)
     ]
+    return {score: [x.scores[score] for x in own] for score in (NLL, BLEU)}
+
+
+def repeat_gaps(
+    results: Sequence[Result], repeats: Sequence[Repeat]
+) -> dict[str, float]:
+    """Return the mean difference between CPUs and accelerator, CPU minus accelerator.
+
+    Returns:
+        "nll" and "bleu", "nll_deviation" and "bleu_deviation" of the differences, and
+        "runs": the number of training runs on CPUs.
+    """
+    numbers: dict[str, float] = {}
+    for name, score in (("nll", NLL), ("bleu", BLEU)):
+        gaps = [
+            repeat.scores[score] - statistics.mean(own)
+            for repeat in repeats
+            if (own := accelerated_scores(results, repeat)[score])
+        ]
+        numbers |= {
+            name: statistics.mean(gaps),
+            f"{name}_deviation": statistics.stdev(gaps),
+            "runs": len(gaps),
+        }
+    return numbers
 
 
 def measured(results: Sequence[Result]) -> dict[str, list[Result]]:

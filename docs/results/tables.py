@@ -73,7 +73,7 @@ def _row_line(
     return [
         f"`{table}/{row.name}`",
         f"{perplexity:.2f}" if isinstance(perplexity, float) else "",
-        str(row.published[PUBLISHED_BLEU[table]]),
+        f"{row.published[PUBLISHED_BLEU[table]]}{row.mark}",
         *_measured_cells(results, scores),
     ]
 
@@ -122,7 +122,9 @@ def newer_rows(results: Sequence[Result], scale: str) -> str:
 def _newer_line(
     table: str, row: Row, results: Sequence[Result], scores: Sequence[str]
 ) -> list[str]:
-    published = [str(row.published[name] or "") for name in NEWER_TABLES[table]]
+    published = [
+        f"{row.published[name] or ''}{row.mark}" for name in NEWER_TABLES[table]
+    ]
     first = [f"`{table}/{row.name}`", row.label, ", ".join(filter(None, published))]
     if not results:
         return [*first, NOT_YET, *[""] * (len(scores) + 1)]

@@ -42,6 +42,23 @@ def test_two_systems_give_the_paired_t_test():
     assert found.p_value == pytest.approx(expected.pvalue)
 
 
+def test_the_detectable_difference_is_found_in_four_of_five_cases():
+    """Simulated: five paired seeds whose noise is known."""
+    random = np.random.default_rng(1)
+    noise = random.normal(size=(20_000, 5))
+    (found,) = differences(
+        {
+            "first": dict(enumerate([0.0] * 5)),
+            "second": dict(enumerate([1.0, -1.0, 0.5, -0.5, 0.0])),
+        },
+        "first",
+    ).values()
+    error = np.std([1.0, -1.0, 0.5, -0.5, 0.0], ddof=1)
+    shifted = noise * error + found.detectable
+    share = np.mean(stats.ttest_1samp(shifted, 0.0, axis=1).pvalue < 0.05)
+    assert share == pytest.approx(0.8, abs=0.01)
+
+
 def test_runs_beyond_those_that_fix_systems_and_seeds_measure_the_noise():
     assert noise_degrees({"first": FIRST, "second": SECOND}) == 2
     assert noise_degrees({"first": FIRST, "second": SECOND, "third": {2: 1.0}}) == 2

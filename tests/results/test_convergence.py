@@ -8,6 +8,7 @@ import pytest
 
 from results.convergence import (
     branch_spreads,
+    changed_order,
     course_of,
     relative_updates,
     updates_to,
@@ -34,6 +35,16 @@ def test_the_first_evaluation_that_is_low_enough_counts_even_if_the_nll_rises_la
 def test_an_nll_that_is_never_reached_is_an_error():
     with pytest.raises(ValueError, match=r"at most 1.5, received 2.0"):
         updates_to(1.5, SLOW.steps, SLOW.nll)
+
+
+def test_a_pair_of_branches_changes_its_order_within_a_layer():
+    names = [f"encoder/layer_{x}" for x in ("0/kappa/0", "0/kappa/1", "0/kappa/2")]
+    values = ((0.5, 0.2), (0.3, 0.5), (0.2, 0.3))
+    alphas = {"encoder/layer_0/alpha/0": (1.0, 0.0)}
+    branches = dict(zip(names, values, strict=True)) | alphas
+    # 0 and 1 change, 0 and 2 change, 1 and 2 do not; alpha is compared with no kappa.
+    curve = dataclasses.replace(CURVE, branches=branches)
+    assert changed_order(curve) == pytest.approx(2 / 3)
 
 
 def test_updates_are_compared_at_the_nll_that_both_reach():

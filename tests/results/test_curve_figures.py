@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from results.curve_figures import (
+    BRANCH_CURVE,
     draw_branch_weights,
     draw_learning_curves,
     long_curves,
@@ -64,12 +65,17 @@ def test_a_line_begins_after_a_tenth_of_the_run(canvas):
     assert list(canvas.axes[0].lines[0].get_xdata()) == [100, 1000]
 
 
-def test_the_branches_of_the_first_layers_have_a_line_each(canvas):
-    plain = dataclasses.replace(CURVE, branches={})
-    draw_branch_weights(canvas, [plain, CURVE])
+def test_the_branches_of_the_second_layers_have_a_line_each(canvas):
+    layers = {
+        name.replace("layer_0", layer): values
+        for name, values in CURVE.branches.items()
+        for layer in ("layer_0", "layer_1")
+    }
+    own = dataclasses.replace(CURVE, name=BRANCH_CURVE, branches=layers)
+    draw_branch_weights(canvas, [CURVE, own])
     assert [axes.get_title() for axes in canvas.axes] == [
-        "encoder/layer_0/kappa",
-        "encoder/layer_0/alpha",
+        "encoder/layer_1/kappa",
+        "encoder/layer_1/alpha",
     ]
     assert [len(axes.lines) for axes in canvas.axes] == [2, 2]
 

@@ -15,11 +15,9 @@ from scipy import stats
 from results.derived import (
     accelerated,
     confidence_interval,
-    cpu_differences,
     permutation_test,
     update_minutes,
 )
-from results.measurements import recorded_measurements
 from t2t_repro.features.reproduction.result_files import shipped_results
 
 
@@ -79,13 +77,3 @@ def test_times_on_cpus_and_on_accelerators_are_kept_apart():
         "seconds_high": 90.0,
         "device": "GPU of a kind",
     }
-
-
-def test_the_difference_of_cpus_is_the_mean_over_their_training_runs():
-    nll = [1.867, 1.894, 1.886, 1.885, 2.149, 1.965, 2.065, 1.901, 1.908, 1.963]
-    same = [1.876, 1.876, 1.897, 1.897, 2.138, 1.977, 2.066, 1.895, 1.895, 1.971]
-    found = cpu_differences(recorded_measurements())
-    assert found["runs"] == len(nll)
-    gaps = [cpu - other for cpu, other in zip(nll, same, strict=True)]
-    assert found["nll"] == pytest.approx(statistics.mean(gaps))
-    assert found["nll_deviation"] == pytest.approx(statistics.stdev(gaps))

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
+from results.curve_figures import BRANCH_CURVE
 from results.figures import (
     FIGURES,
     FigureData,
@@ -37,6 +38,14 @@ EVERYTHING = FigureData(
         SHARED,
         dataclasses.replace(SHARED, seed=2, steps=(5, 10, 20), nll=(4, 3.25, 2.75)),
         dataclasses.replace(CURVE, name="transformer_base-long"),
+        dataclasses.replace(
+            CURVE,
+            name=BRANCH_CURVE,
+            branches={"encoder/layer_1/kappa/0": (0.5, 0.25)},
+        ),
+        dataclasses.replace(
+            CURVE, name="weighted_transformer_base-long-cpu", training_nll=(3.5, 3.0)
+        ),
     ),
 )
 NOTHING = FigureData((), {}, ())
@@ -80,7 +89,7 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     assert "shared (2 seeds)" in texts["learning_curves.svg"]
     assert "dev nll per token" in texts["multi30k.svg"]
     assert "dev BLEU" in texts["multi30k_ensemble.svg"]
-    assert "encoder/layer_0/kappa" in texts["branches.svg"]
+    assert "encoder/layer_1/kappa" in texts["branches.svg"]
     assert "base (1 seed)" in texts["table3_curves.svg"]
     for name in ("bleu_parameters", "long_bleu_parameters"):
         assert "c_d1024" in texts[f"{name}.svg"]
@@ -94,6 +103,6 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     assert draw_figures(NOTHING, tmp_path / "again") == []
     curves = dataclasses.replace(EVERYTHING, results=())
     again = draw_figures(curves, tmp_path / "again")
-    assert len(again) == 5
+    assert len(again) == 6
     for path in again:
         assert path.read_text(encoding="utf-8") == texts[path.name]

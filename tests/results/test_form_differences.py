@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
@@ -108,7 +109,10 @@ def test_only_what_the_noise_tells_apart_is_said_to_differ():
             noise = 0.01 * (-1) ** (number + seed)
             score = value + 0.1 * seed + noise
             results.append(result(system, seed, score, bleu=30 + 100 * noise))
-    found, _, bleu = comparison(results, (), "transformer").partition(" By BLEU")
+    text = comparison(results, (), "transformer")
+    detectable = r" \(detectable: ([\d.]+)\)"
+    assert {0 < float(x) < 0.49 for x in re.findall(detectable, text)[:3]} == {True}
+    found, _, bleu = re.sub(detectable, "", text).partition(" By BLEU")
     names = [f"`{row.name}`" for row in ROWS[1:5]]
     assert found == (
         f"By dev nll, these rows differ from `transformer`: {names[1]}; these cannot "
@@ -126,7 +130,8 @@ def test_a_difference_is_written_as_a_text():
     row = cells("around")
     start, _, interval = row["nll, difference"].partition(" (")
     assert found["nll"] == (
-        f"{start} (95 % interval {interval[:-1]}, p = {row['nll, p']})"
+        f"{start} (95 % interval {interval[:-1]}, p = {row['nll, p']}, "
+        f"detectable {row['nll, detectable']})"
     )
     assert found["BLEU"].startswith(row["BLEU, difference"].split()[0])
     few = difference_texts(RESULTS, (), "around", "transformer")

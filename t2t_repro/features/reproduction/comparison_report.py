@@ -265,7 +265,7 @@ def _scope(table: Table, lines: Sequence[Line]) -> str:
 def _published_columns(table: Table) -> list[Column[Row]]:
     return [
         Column[Row]("row", lambda row: row.name, is_number=False),
-        Column[Row]("system", lambda row: row.label, is_number=False),
+        Column[Row]("system", lambda row: f"{row.label}{row.mark}", is_number=False),
         *(_published_column(table, name) for name in table.columns),
     ]
 

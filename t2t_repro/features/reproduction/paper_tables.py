@@ -24,6 +24,13 @@ TOKENS_PER_STEP = 25_000
 NUM_GPUS = 8
 P100_FLOPS = 9.5e12
 
+# The public text of Ahmed et al. has no numbers.
+TRANSLATED = "*"
+TRANSLATION_NOTE = (
+    f"{TRANSLATED}: the available text of Ahmed et al. has lost its numbers; these are "
+    "from a complete translation."
+)
+
 Cell = float | int | str | None
 
 
@@ -48,6 +55,7 @@ class Row:
         baseline_set: Set of a second system whose published value is in the row.
         average_last: Number of checkpoints that the paper averaged; 0 = none.
         vocab_sizes: Sizes of the source and target vocabulary.
+        from_translation: Whether the scores come from a translation of the paper.
     """
 
     name: str
@@ -62,6 +70,12 @@ class Row:
     baseline_set: str | None = None
     average_last: int = 0
     vocab_sizes: tuple[int, int] = (VOCAB_SIZE, VOCAB_SIZE)
+    from_translation: bool = False
+
+    @property
+    def mark(self) -> str:
+        """`TRANSLATED` or nothing, to print after a published score."""
+        return TRANSLATED if self.from_translation else ""
 
     @property
     def system(self) -> str | None:
@@ -115,6 +129,8 @@ def _table(name: str, title: str, columns: Sequence[str], **values: Any) -> Tabl
     """Return a table of the file; `every_row` holds the defaults of its rows."""
     every_row = values.pop("every_row", {})
     rows = [_row(columns, **(every_row | row)) for row in values.pop("rows")]
+    if any(row.from_translation for row in rows):
+        values["notes"] = [*values.get("notes", ()), TRANSLATION_NOTE]
     return Table(name, title, columns, rows, **values)
 
 

@@ -120,7 +120,7 @@ def shipped_results() -> tuple[Result, ...]:
     folder = resources.files("t2t_repro.features.reproduction") / FOLDER
     if not folder.is_dir():
         return ()
-    return _results_in(folder)
+    return results_in(folder)
 
 
 def results_with(folder: str | Path | None) -> tuple[Result, ...]:
@@ -136,7 +136,7 @@ def results_with(folder: str | Path | None) -> tuple[Result, ...]:
     if not Path(folder).is_dir():
         raise UserError(f"received result_dir={folder}, expected an existing folder.")
     try:
-        own = _results_in(Path(folder))
+        own = results_in(Path(folder))
     except ValueError as error:
         raise UserError(
             f"received result_dir={folder}, expected files that `t2t reproduce "
@@ -146,7 +146,12 @@ def results_with(folder: str | Path | None) -> tuple[Result, ...]:
     return tuple(by_name[name] for name in sorted(by_name))
 
 
-def _results_in(folder: Traversable) -> tuple[Result, ...]:
+def results_in(folder: Traversable) -> tuple[Result, ...]:
+    """Return the results of a folder, ordered by file name.
+
+    Raises:
+        ValueError: If a file with a result's name is none.
+    """
     files = sorted(folder.iterdir(), key=lambda file: file.name)
     return tuple(
         read_result(file.read_text(encoding="utf-8"))

@@ -50,7 +50,7 @@ def text_report(
     }
     columns = [
         Column[Row]("row", lambda row: row.name, is_number=False),
-        Column[Row]("figure", lambda row: row.label, is_number=False),
+        Column[Row]("figure", lambda row: f"{row.label}{row.mark}", is_number=False),
         Column[Row]("published", lambda row: str(row.published["published"]), False),
         Column[Row]("ours", lambda row: ours[row.name], is_number=False),
         Column[Row]("source", lambda row: str(row.published["source"]), False),
