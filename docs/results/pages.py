@@ -7,7 +7,6 @@ A template holds no measured number, only places for them in the form of
 from __future__ import annotations
 
 import re
-import statistics
 import textwrap
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -15,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from results import (
-    ablation,
     derived,
     figures,
     form_differences,
     form_runs,
-    losses,
     noise,
     parsers,
+    readings,
     tables,
 )
 from results.additive_model import POWER
-from results.convergence import WEIGHTED_CURVE, changed_order, course_of
+from results.convergence import course_of
 from results.curves import Curve, recorded_curves
 from results.measurements import Measurement, recorded_measurements
 from t2t_repro import catalogue
@@ -50,8 +48,6 @@ PAGE = "results.md"
 DETAILS = ("tables.md", "notebook.md")
 DETAILS_FOLDER = "results"
 LINE_LENGTH = 96
-# Changes to the reading `around` of the Weighted Transformer.
-_AROUND = ("around_initial_gain", "around_self_attention", "around_one_network")
 # Blocks that begin so are not filled.
 _AS_THEY_ARE = ("```", "|", "#", "!", "- ", "* ")
 _SPACE = "\0"
@@ -69,16 +65,6 @@ _SYSTEMS = {
     "weighted_enfr": f"{derived.WEIGHTED}_enfr",
     "aop1": f"{derived.PLAIN}_aop1",
     "aop2": f"{derived.PLAIN}_aop2",
-}
-
-
-# The same for dev nll at the long scale.
-_LONG = {
-    "base": derived.PLAIN,
-    "weighted": derived.WEIGHTED,
-    "learned": f"{derived.PLAIN}_e_learned",
-    "learned_large": f"{derived.PLAIN}_e_learned_large",
-    **{name: f"{derived.WEIGHTED}_{name}" for name in ("merged", "h16", "h32")},
 }
 
 
@@ -179,21 +165,7 @@ def page_values(
             "long_rows": tables.measured_rows(results, "long"),
             "newer_rows": tables.newer_rows(results, "small"),
             "newer_long_rows": tables.newer_rows(results, "long"),
-            "systems": ablation.systems(),
-            "repeats": form_runs.repeats_table(results, repeats),
-            "forms": ablation.forms(results, curves),
-            "differences": form_differences.differences_table(
-                results, curves, repeats, form_runs.PLAIN
-            ),
-            "control_differences": form_differences.differences_table(
-                results, curves, repeats, form_runs.CONTROL
-            ),
-            "comparison": form_differences.comparison(
-                results, repeats, form_runs.PLAIN
-            ),
-            "control_comparison": form_differences.comparison(
-                results, repeats, form_runs.CONTROL
-            ),
+            **readings.tables(results, curves, repeats),
             "parsers": tables.parsers(results),
             "agreement": tables.agreement(results, "small"),
             "long_agreement": tables.agreement(results, "long"),
@@ -217,33 +189,7 @@ def page_values(
         "long_directions": noise.directions(results, "long", ["transformer_big"]),
         **_table3(results),
         "accelerated": derived.accelerated(results),
-        **{
-            f"{reading}_{other}_gap": form_differences.difference_texts(
-                results, repeats, name, reference
-            )
-            for reading, name in (
-                ("weighted", form_runs.WEIGHTED),
-                ("equation", form_runs.EQUATION),
-            )
-            for other, reference in (
-                ("plain", form_runs.PLAIN),
-                ("control", form_runs.CONTROL),
-            )
-        },
-        "fixed_gap": form_differences.difference_texts(
-            results, repeats, "around_fixed", "around_near_uniform"
-        ),
-        "around_gap": {
-            name: form_differences.difference_texts(results, repeats, name, "around")
-            for name in _AROUND
-        },
-        "cpu_differences": form_runs.repeat_gaps(results, repeats),
-        "course": _course_texts(course_of(curves), curves),
-        "loss_gaps": losses.gaps(curves),
-        "sizes": derived.parameter_share(results, derived.WEIGHTED, "transformer_big"),
-        "long_nll": {
-            name: derived.long_nll(results, system) for name, system in _LONG.items()
-        },
+        **readings.values(results, curves, repeats),
         "times": derived.update_minutes(results),
         "depth": derived.depth_gaps(results, "BLEU (dev)"),
         "depth_perplexity": derived.depth_gaps(results, "perplexity (dev)"),
@@ -275,23 +221,6 @@ def _table3(results: Sequence[Result]) -> dict[str, Any]:
             "small",
             [x for x in rows if x not in derived.TOO_NARROW],
         ),
-    }
-
-
-def _course_texts(course: Course, curves: Sequence[Curve]) -> dict[str, Any]:
-    """Return what the page says of kappa, alpha and updates of `weighted`."""
-    changes = [changed_order(x) for x in curves if x.name == WEIGHTED_CURVE]
-    updates, spreads = (
-        f"{min(values):{form}} to {max(values):{form}}"
-        for values, form in (
-            (course.relative_updates, ".2f"),
-            (course.branch_spreads, ".1f"),
-        )
-    )
-    return {
-        "updates": updates,
-        "spreads": spreads,
-        "order": 100 * statistics.mean(changes),
     }
 
 

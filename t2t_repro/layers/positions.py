@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import keras
 import numpy as np
@@ -128,7 +128,8 @@ class Positions(keras.layers.Layer):
             inside = ops.cast(positions < self.max_length, self.compute_dtype)
             table = ops.convert_to_tensor(self.table, dtype=self.compute_dtype)
             return ops.take(table, known, axis=0) * inside[..., None]
-        signal = sinusoidal_positions(positions, self.hidden_size, self.kind)
+        form = cast("SinusoidForm", self.kind)
+        signal = sinusoidal_positions(positions, self.hidden_size, form)
         return ops.cast(signal, self.compute_dtype)
 
     def get_config(self) -> dict[str, object]:
