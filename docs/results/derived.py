@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from results.measurements import Measurement
 from t2t_repro import catalogue
 from t2t_repro.features.reproduction import recipes
 from t2t_repro.features.reproduction.order_agreement import COVERAGE
@@ -254,18 +253,6 @@ def _published_figure(name: str) -> str:
     """Return a figure of a paper's text."""
     figures = {row.name: row.published for row in find_table("text").rows}
     return str(figures[name]["published"])
-
-
-def share_of_the_gap(
-    results: Sequence[Result], measurements: Mapping[str, Measurement]
-) -> dict[str, float]:
-    """Return the share of `AROUND`'s gap in perplexity that attention dropout makes."""
-    numbers = measurements["weighted_no_attention_dropout"].numbers
-    seed, without = int(numbers["seed"]), float(numbers["perplexity"])
-    plain, weighted = (
-        by_seed(results, system, "perplexity (dev)")[seed] for system in (PLAIN, AROUND)
-    )
-    return {"percent": 100 * (weighted - without) / (weighted - plain)}
 
 
 def trained_depths() -> dict[str, int]:

@@ -195,7 +195,6 @@ def page_values(
         "depth_perplexity": derived.depth_gaps(results, "perplexity (dev)"),
         "gap": derived.difference(results, derived.WEIGHTED, derived.PLAIN),
         "around": derived.difference(results, derived.AROUND, derived.PLAIN),
-        "no_attention_dropout": derived.share_of_the_gap(results, measurements),
         **{name: derived.spread(results, system) for name, system in _SYSTEMS.items()},
         "published": derived.published_values(),
     }

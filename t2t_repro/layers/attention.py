@@ -33,6 +33,7 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID, Compatibility, check_choice
+from t2t_repro.layers.dense import Dense, shape_of
 from t2t_repro.layers.options import (
     AttentionRole,
     LayerStructure,
@@ -164,14 +165,14 @@ def masked_softmax(logits: KerasTensor, mask: KerasTensor | None = None) -> Kera
 
 def split_heads(x: KerasTensor, num_heads: int) -> KerasTensor:
     """Turn `[batch, length, channels]` into `[batch, num_heads, length, depth]`."""
-    batch, length = ops.shape(x)[:2]
-    x = ops.reshape(x, (batch, length, num_heads, x.shape[-1] // num_heads))
+    batch, length, channels = shape_of(x)
+    x = ops.reshape(x, (batch, length, num_heads, channels // num_heads))
     return ops.transpose(x, (0, 2, 1, 3))
 
 
 def merge_heads(heads: KerasTensor) -> KerasTensor:
     """Undo `split_heads`."""
-    batch, num_heads, length, depth = ops.shape(heads)
+    batch, num_heads, length, depth = shape_of(heads)
     heads = ops.transpose(heads, (0, 2, 1, 3))
     return ops.reshape(heads, (batch, length, num_heads * depth))
 
@@ -212,9 +213,7 @@ def keep_weights(layer: keras.layers.Layer, weights: Callable[[], KerasTensor]) 
         captured[layer] = weights()
 
 
-def projection(
-    name: str, channels: int, dtype: object, *, bias: bool = False
-) -> keras.layers.Dense:
+def projection(name: str, channels: int, dtype: object, *, bias: bool = False) -> Dense:
     """Make W^Q, W^K, W^V or W^O, initially Glorot uniform.
 
     Args:
@@ -223,7 +222,7 @@ def projection(
         dtype: Dtype or dtype policy.
         bias: Whether the layer also adds a vector, initially zero.
     """
-    return keras.layers.Dense(
+    return Dense(
         max(channels, 1),
         use_bias=bias,
         kernel_initializer="glorot_uniform",

@@ -11,6 +11,7 @@ import keras
 from keras import KerasTensor
 
 from t2t_repro.constants import Activation, check_choice
+from t2t_repro.layers.dense import Dense
 from t2t_repro.layers.options import Sublayer, build_dense
 from t2t_repro.layers.residual import Dropout
 
@@ -60,14 +61,14 @@ class FeedForward(Sublayer):
         self.ffn_activation = ffn_activation
         self.relu_dropout = relu_dropout
         policy = self.dtype_policy
-        self.filter = keras.layers.Dense(
+        self.filter = Dense(
             filter_size,
             activation=ffn_activation,
             kernel_initializer="glorot_uniform",
             name="filter",
             dtype=policy,
         )
-        self.output_projection = keras.layers.Dense(
+        self.output_projection = Dense(
             self.hidden_size or 1,  # `build` will know
             kernel_initializer="glorot_uniform",
             name="output",
