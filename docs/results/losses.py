@@ -2,7 +2,8 @@
 
 They see lower test losses at equal training losses with the Weighted Transformer, and
 call it a regularizing effect (section 4.2). Training nll is that of batches with
-dropout, so only systems with the same dropout are comparable.
+dropout, so only systems with the same dropout are comparable. (The equation-literal
+reading drops residuals once per layer instead of twice.)
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ _AROUND = ("around_initial_gain", "around_self_attention", "around_one_network")
 # Name in the templates -> system whose dev nll at the long scale it has.
 _LONG = {
     "base": derived.PLAIN,
+    "plain_h16": f"{derived.PLAIN}_a_h16",
+    "plain_h32": f"{derived.PLAIN}_a_h32",
     "weighted": derived.WEIGHTED,
     "learned": f"{derived.PLAIN}_e_learned",
     "learned_large": f"{derived.PLAIN}_e_learned_large",
