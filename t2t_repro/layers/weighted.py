@@ -9,10 +9,10 @@ attention and the feed-forward network after it::
 
 kappa and alpha lie on the probability simplex.
 
-The paper says that layer normalization "after each sub-layer" and a residual connection
-are "retained", that the mechanism adds 192 weights, and that the mechanism without
-these weights "is identical to" the Transformer's (section 3). Two readings add the
-weights and nothing else. They keep both sublayers and both residual connections of a
+The paper says that layer normalization and residual connections "are retained", and
+that without the additional weights "the proposed mechanism is identical to the
+multi-head attention mechanism in the Transformer" (section 3). We read "mechanism" as
+attention and network together. Two readings add the weights and nothing else. They keep both sublayers and both residual connections of a
 Transformer layer, with `WeightedHeads` and the networks; `branch_residual` chooses:
 
 * "per_branch": each branch has its own residual stream, and the two normalizations are
@@ -22,8 +22,8 @@ Transformer layer, with `WeightedHeads` and the networks; `branch_residual` choo
       u_i = LN1(x + kappa_i head_i W_i^O)
       y   = LN2(sum_i alpha_i (u_i + FFN_i(u_i)))
 
-* "shared": one stream for all branches. With kappa = alpha = 1 this is the Transformer,
-  as the paper says of its equations::
+* "shared": one stream for all branches. With kappa = alpha = 1 this is the Transformer;
+  the paper says that its equations are then those of multi-head attention::
 
       u = LN1(x + sum_i kappa_i head_i W_i^O)
       y = LN2(u + sum_i alpha_i FFN_i(u))
