@@ -12,8 +12,9 @@ kappa and alpha lie on the probability simplex.
 The paper says that layer normalization and residual connections "are retained", and
 that without the additional weights "the proposed mechanism is identical to the
 multi-head attention mechanism in the Transformer" (section 3). We read "mechanism" as
-attention and network together. Two readings add the weights and nothing else. They keep both sublayers and both residual connections of a
-Transformer layer, with `WeightedHeads` and the networks; `branch_residual` chooses:
+attention and network together. Two readings add the weights and nothing else. They keep
+both sublayers and both residual connections of a Transformer layer, with
+`WeightedHeads` and the networks; `branch_residual` chooses:
 
 * "per_branch": each branch has its own residual stream, and the two normalizations are
   shared by all branches. Equations (6) and (7) keep their form, and FFN_i sees the
