@@ -17,9 +17,9 @@ of about 1, because of the gain M and the start near 1 / M.
 * `branch_residual="shared"`: "layer normalization and residual connections [...] are
   retained", and "without these additional trainable weights, the proposed mechanism is
   identical to the multi-head attention mechanism in the Transformer" (section 3). Both
-  hold here, if "mechanism" means attention and network together. The sets add 192 weights
-  at the base size, the number in the text (and 384 at the big one, beside which the
-  text names it). "per_branch" adds as many, but is not the Transformer without the
+  hold here, if "mechanism" means attention and network together. The sets add 192
+  weights at the base size, the number in the text (and 384 at the big one, beside which
+  the text names it). "per_branch" adds as many, but is not the Transformer without the
   weights; "around" and "inside" do not retain the normalizations.
 * `branch_gain="unit"`. Differs from the text, which has no factor M. Without it, kappa
   and alpha of about 1 / M make every sublayer smaller by M, and the Transformer, which
