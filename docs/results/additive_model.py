@@ -1,10 +1,9 @@
 """Test differences between systems whose training runs come in blocks.
 
 A block is a seed, on one kind of hardware: its runs see the same data in the same
-order, so their scores may rise and fall together. A run that is alone in its
-block adds nothing to any difference. The model of a score is system + block +
-noise: a two-way layout without interaction (Scheffé 1959, The Analysis of Variance,
-chapter 4).
+order, so their scores may rise and fall together. A run that is alone in its block adds
+nothing to any difference. The model of a score is system + block + noise: a two-way
+layout without interaction (Scheffé 1959, The Analysis of Variance, chapter 4).
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def branch_curves(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def draw_branch_weights(canvas: Canvas, curves: Sequence[Curve]) -> None:
-    """Draw kappa and alpha of the second layers of a training run of `BRANCH_CURVE`.
+    """Draw kappa and alpha in the second layers of the first `BRANCH_CURVE`.
 
     Args:
         canvas: Figure to draw on.
