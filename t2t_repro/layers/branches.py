@@ -122,8 +122,8 @@ class Branches(Sublayer):
         branch_top_k: Number of branches with the largest alphas that are summed (the
             paper's gating experiment); 0 means all.
         branch_merged: Whether there is alpha alone, without kappa. The paper found
-            worse outcomes when "merged into one variable" (section 3); it does not say
-            where this variable stands. ReLU networks pass kappa on, up to their bias.
+            worse outcomes when "merged into one variable" (section 3). Without biases,
+            scaling the input of a ReLU network is the same as scaling its output.
         **kwargs: Arguments of the other base class.
 
     Raises:
@@ -184,12 +184,12 @@ class Branches(Sublayer):
         )
 
     def add_kappa(self) -> None:
-        """Add `kappa`, unless alpha stands for both."""
+        """Add `kappa`, unless there is alpha alone."""
         if not self.branch_merged:
             self.kappa = self.add_branch_weight("kappa")
 
     def weigh(self, heads: KerasTensor) -> KerasTensor:
-        """Multiply heads by kappa, unless alpha stands for both.
+        """Multiply heads by kappa, unless there is alpha alone.
 
         Args:
             heads: `[batch, num_heads, length, value_depth]`.

@@ -9,8 +9,8 @@ from keras import KerasTensor, ops
 def shape_of(x: KerasTensor) -> tuple[int | KerasTensor, ...]:
     """Return the shape of a tensor, for `ops.reshape`.
 
-    If only one size is unknown, -1 stands for it, so that TensorFlow's graph need not
-    compute it: in a step of a search, this is the number of sentences.
+    If only one size is unknown, it is -1, and TensorFlow's graph needs no operation to
+    find it. During a search, only the number of sentences is unknown.
     """
     if sum(size is None for size in x.shape) == 1:
         return tuple(-1 if size is None else size for size in x.shape)

@@ -11,6 +11,7 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID
+from t2t_repro.layers.dense import shape_of
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
@@ -112,7 +113,7 @@ class TokenEmbedding(keras.layers.Layer):
         logits = ops.cast(ops.matmul(rows, columns), "float32")
         if self.logit_bias:
             logits = logits + ops.convert_to_tensor(self.bias, dtype="float32")
-        return ops.reshape(logits, (*ops.shape(hidden)[:2], self.vocab_size))
+        return ops.reshape(logits, (*shape_of(hidden)[:-1], self.vocab_size))
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {
