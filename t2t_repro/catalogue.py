@@ -9,11 +9,14 @@ from __future__ import annotations
 import importlib
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from t2t_repro import features, registry
-from t2t_repro.data.problem import Problem, ReversedProblem
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.user_packages import import_package
+
+if TYPE_CHECKING:
+    from t2t_repro.data.problem import Problem
 
 PROBLEMS = "t2t_repro.problems"
 HPARAMS = "t2t_repro.hparams"
@@ -63,6 +66,9 @@ def problem(name: str) -> Problem:
     Raises:
         UsageError: If the name is unknown; the message names the closest ones.
     """
+    # An accelerator without SentencePiece finds hparams sets, too.
+    from t2t_repro.data.problem import ReversedProblem
+
     _load_catalogue(PROBLEMS)
     base = name.removesuffix(registry.REVERSED_SUFFIX)
     known = base if base in registry.problems else name

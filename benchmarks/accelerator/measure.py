@@ -100,7 +100,7 @@ class Benchmark:
         model = Transformer.from_hparams(hparams, vocab_size, vocab_size)
         optimizer = make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
-        self.parameters = model.count_params()
+        self.model, self.parameters = model, model.count_params()
         self.step = jax.jit(make_update(model, optimizer, hparams), donate_argnums=0)
         # On the host: every shape begins with its own state on the device.
         self.initial = jax.device_get(copy_state(model, optimizer))

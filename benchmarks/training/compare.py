@@ -15,7 +15,8 @@ its own.
 DATA is a folder for the prepared data, which is kept. MARIAN, ONMT and T2T are
 environments as in `benchmarks/decoding/compare.py`. All models are post-norm, with
 shared embeddings, one vocabulary, dropout 0.1 after every sublayer and none elsewhere,
-label smoothing 0.1 and Adam, in float32. The batches have at most `--batch_tokens`
+label smoothing 0.1 and Adam, in float32; with `--bfloat16`, ours and Hugging Face's
+also train with products in bfloat16. The batches have at most `--batch_tokens`
 positions of the longer side; for Hugging Face, whose batches have a fixed number of
 sentences, as many of average length as fit into them. They go from long to short, 50 at
 a time, so a turn should be long enough for 50 updates.
@@ -54,6 +55,7 @@ SHORTEST_BUCKET, BUCKET_STEP = 12, 1.25
 DROPOUT, LABEL_SMOOTHING, LONGEST = 0.1, 0.1, 64
 # The default of the C library: any of the user's settings stops `keep_freed_memory`.
 RETURN_MEMORY = "MALLOC_PERTURB_=0"
+BFLOAT16 = "activation_dtype=bfloat16"
 
 
 def prepare(args: argparse.Namespace) -> dict[str, float]:
@@ -106,14 +108,14 @@ def commands_of(
         | {"vocab_size": data["vocab_size"], "longest": LONGEST}
         | {"dropout": DROPOUT, "smoothing": LABEL_SMOOTHING}
     )
-    ours = [folder, HPARAMS_SET, hparams_of(shape, tokens, args.hparams), threads]
-    commands = {OURS: [sys.executable, HERE / "ours.py", *ours]}
-    if args.return_memory:
-        commands["memory returned"] = ["env", RETURN_MEMORY, *commands[OURS]]
+    commands = our_commands(args, shape)
     if args.marian_python:
         sentences = max(1, round(tokens / data["longer_side"]))
-        marian = [HERE / "marian.py", folder, sizes, sentences, threads]
-        commands["Hugging Face"] = [args.marian_python, *marian]
+        marian = [args.marian_python, HERE / "marian.py"]
+        marian += [folder, sizes, sentences, threads]
+        commands["Hugging Face"] = [*marian, "float32"]
+        if args.bfloat16:
+            commands["Hugging Face bf16"] = [*marian, "bfloat16"]
     for mode in args.onmt_modes if args.onmt_python else []:
         onmt = [HERE / "onmt.py", folder, sizes, tokens, threads, mode]
         commands[f"OpenNMT-tf {mode}"] = [args.onmt_python, *onmt]
@@ -121,6 +123,28 @@ def commands_of(
         t2t = [HERE / "tensor2tensor_engine.py", folder, sizes, tokens, threads]
         commands["tensor2tensor"] = [args.t2t_python, "-W", "ignore", *t2t]
     return {name: [*map(str, command)] for name, command in commands.items()}
+
+
+def our_commands(args: argparse.Namespace, shape: Shape) -> dict[str, list[object]]:
+    """Return the commands of this package, the one that others are compared with first.
+
+    Args:
+        args: The flags.
+        shape: Sizes of the model.
+    """
+
+    def command(extra: str) -> list[object]:
+        hparams = hparams_of(shape, args.batch_tokens, extra)
+        program = [sys.executable, HERE / "ours.py", args.data_dir]
+        return [*program, HPARAMS_SET, hparams, args.threads]
+
+    commands = {OURS: command(args.hparams)}
+    if args.return_memory:
+        commands["memory returned"] = ["env", RETURN_MEMORY, *commands[OURS]]
+    if args.bfloat16:
+        both = ",".join(filter(None, [BFLOAT16, args.hparams]))
+        commands[f"{OURS} bf16"] = command(both)
+    return commands
 
 
 @dataclasses.dataclass
@@ -214,6 +238,9 @@ def parse_flags() -> argparse.Namespace:
         "--return_memory",
         action="store_true",
         help="also train with ours while the C library returns freed memory",
+    )
+    parser.add_argument(
+        "--bfloat16", action="store_true", help="also train with products in bfloat16"
     )
     parser.add_argument("--marian_python")
     parser.add_argument("--onmt_python")

@@ -1,6 +1,7 @@
 """Train Hugging Face's MarianMT in PyTorch, with the batches of its Trainer.
 
-Arguments: folder of `data.py`, sizes as JSON, sentences per batch, threads.
+Arguments: folder of `data.py`, sizes as JSON, sentences per batch, threads, type of
+the products: "float32", or "bfloat16" with `torch.autocast`.
 
 The batches are those of `train_sampling_strategy="group_by_length"`: sentences of
 similar length, a fixed number of them, each side padded to its longest. The step is
@@ -74,7 +75,7 @@ def batches(
 
 
 def train(
-    model: MarianMTModel, folder: Path, size: int, smoothing: float
+    model: MarianMTModel, folder: Path, size: int, smoothing: float, dtype: str
 ) -> Iterator[Counts]:
     """Make one update after the other."""
     optimizer = torch.optim.AdamW(
@@ -86,10 +87,11 @@ def train(
             mask = source != PAD_ID
             # The labels make the decoder's inputs; the loss below replaces the model's.
             inputs = model.prepare_decoder_input_ids_from_labels(labels)
-            logits = model(source, mask, inputs).logits
-            loss = cross_entropy(
-                logits.flatten(0, 1), labels.flatten(), label_smoothing=smoothing
-            )
+            with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
+                logits = model(source, mask, inputs).logits
+                loss = cross_entropy(
+                    logits.flatten(0, 1), labels.flatten(), label_smoothing=smoothing
+                )
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
@@ -98,13 +100,13 @@ def train(
             yield (len(labels), *lengths, int(mask.sum()), target_tokens)
 
 
-def main(folder: str, sizes: str, batch_size: str, threads: str) -> None:
+def main(folder: str, sizes: str, batch_size: str, threads: str, dtype: str) -> None:
     """Make the model and serve."""
     torch.set_num_threads(int(threads))
     torch.manual_seed(1)
     given = json.loads(sizes)
     updates = train(
-        make_model(given), Path(folder), int(batch_size), given["smoothing"]
+        make_model(given), Path(folder), int(batch_size), given["smoothing"], dtype
     )
 
     def warm_up() -> int:

@@ -16,6 +16,7 @@ from t2t_repro.features.reproduction.order_agreement import COVERAGE
 from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.report_writer import mean_and_spread
 from t2t_repro.features.reproduction.result_files import NOT_YET, Result
+from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 
 # Wu et al. 2021, "Good for Misconceived Reasons", a Transformer of width 128 on
@@ -276,6 +277,20 @@ def units_per_head() -> dict[str, int]:
 
 def _head_units(hparams: HParams) -> int:
     return hparams.attention_key_channels // hparams.num_heads
+
+
+def small_scale() -> dict[str, float]:
+    """Return the sizes and the search of the small scale, which the long one shares."""
+    search = DecodeHParams()
+    return {
+        "width_divisor": recipes.WIDTH_DIVISOR,
+        "layers_divisor": recipes.LAYERS_DIVISOR,
+        "subwords": int(recipes.TRANSLATION.vocab_size or 0),
+        "steps": recipes.TRANSLATION.train_steps,
+        "batch": recipes.scaled(catalogue.hparams(PLAIN)).batch_size,
+        "beam": search.beam_size,
+        "alpha": search.alpha,
+    }
 
 
 def long_scale() -> dict[str, float]:

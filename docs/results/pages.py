@@ -177,6 +177,7 @@ def page_values(
         "best_parser": parsers.best_parser(measurements),
         "silver": parsers.silver_gap(results),
         "depths": derived.trained_depths(),
+        "small_scale": derived.small_scale(),
         "long": derived.long_scale(),
         "chance": {
             "percent": round(100 * COVERAGE),

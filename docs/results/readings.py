@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from results import ablation, derived, form_differences, form_runs, losses
+from results import ablation, derived, form_differences, form_runs, losses, peaks
 from results.convergence import WEIGHTED_CURVE, changed_order, course_of
 from results.curves import Curve
 from results.form_runs import Repeat
@@ -43,6 +43,7 @@ def tables(
         "systems": ablation.systems(),
         "repeats": form_runs.repeats_table(results, repeats),
         "forms": ablation.forms(results, curves),
+        "peaks": peaks.table(results, curves, repeats),
     }
     for prefix, reference in (("", form_runs.PLAIN), ("control_", form_runs.CONTROL)):
         found[f"{prefix}differences"] = form_differences.differences_table(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gzip
 import json
+from importlib import resources
 
 import pytest
 
@@ -8,6 +10,8 @@ from results.measurements import (
     measurements_in,
     recorded_measurements,
 )
+from t2t_repro import catalogue
+from t2t_repro.translation_scores import bleu
 from tests.support.measurement import MEASUREMENT
 
 
@@ -18,6 +22,15 @@ def test_a_shipped_measurement_records_where_it_comes_from(measurement):
     assert measurement.source
     assert measurement.date
     assert measurement.numbers or measurement.table
+
+
+def test_the_kept_translations_of_the_embedded_problem_have_the_recorded_bleu():
+    kept = resources.files("results") / "data/translations/embedded.txt.gz"
+    hypotheses = gzip.decompress(kept.read_bytes()).decode().splitlines()
+    pairs = catalogue.problem("translate_ende_synthetic").pairs("test", None)
+    references = [target for _, target in pairs]
+    recorded = recorded_measurements()["embedded"].numbers["bleu"]
+    assert round(bleu(hypotheses, references), 2) == recorded
 
 
 def test_a_table_is_written_with_its_formats():

@@ -41,7 +41,7 @@ def translate(
     """
     if not len(sources):
         return {}
-    search = _search(model, hparams)
+    search = compiled_search(model, hparams)
     longest = int(sources.lengths.max()) + hparams.extra_length
     shape = len(next(iter(systems.values()))[0]), len(sources), longest
     found = {name: np.full(shape, PAD_ID, IDS) for name in systems}
@@ -54,7 +54,7 @@ def translate(
     return found
 
 
-def _search(
+def compiled_search(
     model: keras.Model, hparams: DecodeHParams
 ) -> Callable[[Weights, np.ndarray], jax.Array]:
     """Make the compiled search of the best ids, int32 `[sources, length]`."""

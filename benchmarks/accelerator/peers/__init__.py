@@ -1,0 +1,1 @@
+"""Speed beside other toolkits on one accelerator."""
