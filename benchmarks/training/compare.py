@@ -111,7 +111,7 @@ def commands_of(
     commands = our_commands(args, shape)
     if args.marian_python:
         sentences = max(1, round(tokens / data["longer_side"]))
-        marian = [args.marian_python, HERE / "marian.py"]
+        marian = [args.marian_python, "-m", "benchmarks.training.marian"]
         marian += [folder, sizes, sentences, threads]
         commands["Hugging Face"] = [*marian, "float32"]
         if args.bfloat16:

@@ -22,7 +22,8 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 from transformers import MarianConfig, MarianMTModel
 from transformers.trainer_pt_utils import LengthGroupedSampler
-from worker import Counts, serve
+
+from benchmarks.training.worker import Counts, serve
 
 PAD_ID, EOS_ID = 0, 1
 IGNORED = -100  # cross_entropy's default

@@ -7,6 +7,7 @@ The kind is "transformer", a post-norm `torch.nn.Transformer` that only trains, 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -25,7 +26,6 @@ from benchmarks.accelerator.peers.job import (
 )
 from benchmarks.training.worker import serve
 
-EOS_ID = 1
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -75,30 +75,9 @@ def sinusoids(length: int, width: int) -> torch.Tensor:
 
 def make_marian(job: Job) -> nn.Module:
     """Make a post-norm MarianMT with shared embeddings."""
-    from transformers import MarianConfig, MarianMTModel
+    from benchmarks.training.marian import make_model
 
-    return MarianMTModel(
-        MarianConfig(
-            vocab_size=job.vocab_size,
-            d_model=job.width,
-            encoder_layers=job.layers,
-            decoder_layers=job.layers,
-            encoder_attention_heads=job.heads,
-            decoder_attention_heads=job.heads,
-            encoder_ffn_dim=job.filter,
-            decoder_ffn_dim=job.filter,
-            activation_function="relu",
-            dropout=job.dropout,
-            attention_dropout=0.0,
-            activation_dropout=0.0,
-            scale_embedding=True,
-            max_position_embeddings=job.output_length,
-            pad_token_id=PAD_ID,
-            eos_token_id=EOS_ID,
-            decoder_start_token_id=PAD_ID,
-            forced_eos_token_id=None,
-        )
-    )
+    return make_model({**dataclasses.asdict(job), "longest": job.output_length})
 
 
 def random_ids(job: Job) -> torch.Tensor:
