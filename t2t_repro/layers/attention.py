@@ -163,18 +163,37 @@ def masked_softmax(logits: KerasTensor, mask: KerasTensor | None = None) -> Kera
     return ops.softmax(logits, axis=-1)
 
 
-def split_heads(x: KerasTensor, num_heads: int) -> KerasTensor:
-    """Turn `[batch, length, channels]` into `[batch, num_heads, length, depth]`."""
+def project_to_heads(projection: Dense, x: KerasTensor, num_heads: int) -> KerasTensor:
+    """Project inputs, and split the result into heads.
+
+    Args:
+        projection: W^Q, W^K or W^V of all heads.
+        x: `[batch, length, hidden_size]`.
+        num_heads: Number of heads.
+
+    Returns:
+        `[batch, num_heads, length, depth]`.
+    """
     batch, length, channels = shape_of(x)
-    x = ops.reshape(x, (batch, length, num_heads, channels // num_heads))
-    return ops.transpose(x, (0, 2, 1, 3))
+    heads = projection(ops.reshape(x, (-1, channels)))
+    depth = projection.units // num_heads
+    heads = ops.reshape(heads, (batch, length, num_heads, depth))
+    return ops.transpose(heads, (0, 2, 1, 3))
 
 
-def merge_heads(heads: KerasTensor) -> KerasTensor:
-    """Undo `split_heads`."""
+def project_heads(projection: Dense, heads: KerasTensor) -> KerasTensor:
+    """Concatenate heads, and project them.
+
+    Args:
+        projection: W^O.
+        heads: `[batch, num_heads, length, depth]`.
+
+    Returns:
+        `[batch, length, hidden_size]`.
+    """
     batch, num_heads, length, depth = shape_of(heads)
-    heads = ops.transpose(heads, (0, 2, 1, 3))
-    return ops.reshape(heads, (batch, length, num_heads * depth))
+    rows = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (-1, num_heads * depth))
+    return ops.reshape(projection(rows), (batch, length, projection.units))
 
 
 CapturedWeights = dict[keras.layers.Layer, KerasTensor]
@@ -429,7 +448,7 @@ class MultiHeadAttention(Sublayer):
 
     def project_query(self, query_input: KerasTensor) -> KerasTensor:
         """Project queries to `[batch, num_heads, query_length, key_depth]`."""
-        return split_heads(self.query_projection(query_input), self.num_heads)
+        return project_to_heads(self.query_projection, query_input, self.num_heads)
 
     def project_memory(
         self, memory_input: KerasTensor
@@ -444,8 +463,8 @@ class MultiHeadAttention(Sublayer):
             `[batch, num_heads, key_length, value_depth]`.
         """
         return (
-            split_heads(self.key_projection(memory_input), self.num_heads),
-            split_heads(self.value_projection(memory_input), self.num_heads),
+            project_to_heads(self.key_projection, memory_input, self.num_heads),
+            project_to_heads(self.value_projection, memory_input, self.num_heads),
         )
 
     def logits(self, query: KerasTensor, key: KerasTensor) -> KerasTensor:
@@ -529,7 +548,7 @@ class MultiHeadAttention(Sublayer):
             `[batch, query_length, hidden_size]`.
         """
         del training
-        return self.output_projection(merge_heads(heads))
+        return project_heads(self.output_projection, heads)
 
     def visible_history(
         self, history: KerasTensor, first_slot: KerasTensor

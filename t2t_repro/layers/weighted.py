@@ -40,7 +40,7 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import BranchResidual
-from t2t_repro.layers.attention import MultiHeadAttention, merge_heads
+from t2t_repro.layers.attention import MultiHeadAttention, project_heads
 from t2t_repro.layers.branches import (
     Branches,
     BranchNetworks,
@@ -253,7 +253,7 @@ class WeightedHeads(Branches, MultiHeadAttention):
         heads = self.weigh(heads)
         if self.branch_residual == "per_branch":
             return ops.einsum("BNTH,NHD->BNTD", heads, output_matrices(self))
-        return self.output_projection(merge_heads(heads))
+        return project_heads(self.output_projection, heads)
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
