@@ -8,14 +8,12 @@ from results import form_runs
 from results.curves import Curve
 from results.form_runs import NLL, SCALE, Repeat
 from t2t_repro.features.reproduction.order_agreement import decimals
-from t2t_repro.features.reproduction.result_files import Result
+from t2t_repro.features.reproduction.result_files import NOT_YET, Result
 from t2t_repro.text_tables import markdown
 
 ROWS = (form_runs.CONTROL, form_runs.WEIGHTED, form_runs.EQUATION)
 SEED = 1
-# Name of the curves -> heading of the column. The row's own peak is between them.
-_OTHERS = {"peak0.5": "half the peak", "peak2": "twice the peak"}
-_OWN = "the peak of all rows"
+_HEADINGS = ("row", "half the peak", "the peak of all rows", "twice the peak")
 
 
 def table(
@@ -31,16 +29,11 @@ def table(
     """
     own = form_runs.scores_by_block(results, NLL, repeats)
     others = {x.name: x.nll[-1] for x in curves if x.seed == SEED}
-    lines = [["row", *_headings()]]
+    lines: list[Sequence[str]] = [_HEADINGS]
     for name in ROWS:
         system = form_runs.system_of(name)
         lines.append([f"`forms/{name}`", *_cells(system, own, others)])
     return "\n".join(markdown(lines))
-
-
-def _headings() -> list[str]:
-    half, twice = _OTHERS.values()
-    return [half, _OWN, twice]
 
 
 def _cells(
@@ -48,7 +41,7 @@ def _cells(
     own: Mapping[str, Mapping[tuple[bool, int], float]],
     others: Mapping[str, float],
 ) -> list[str]:
-    """Return the cells of one system, empty without a run."""
-    half, twice = (others.get(f"{system}-{SCALE}-{peak}") for peak in _OTHERS)
+    """Return the nll of one system at the three peaks."""
+    half, twice = (others.get(f"{system}-{SCALE}-peak{x}") for x in ("0.5", "2"))
     values = [half, own.get(system, {}).get((False, SEED)), twice]
-    return ["" if x is None else f"{x:.{decimals(NLL)}f}" for x in values]
+    return [NOT_YET if x is None else f"{x:.{decimals(NLL)}f}" for x in values]

@@ -34,6 +34,7 @@ def test_a_benchmark_imports_names_that_exist(path):
     assert missing == []
 
 
-def test_the_trainer_of_rows_starts_without_packages_that_an_accelerator_lacks():
-    ended = run_without_tensorflow("benchmarks.accelerator.rows.train", "--help")
+@pytest.mark.parametrize("program", ["measure", "peers.compare", "rows.train"])
+def test_a_program_starts_without_packages_that_an_accelerator_lacks(program):
+    ended = run_without_tensorflow(f"benchmarks.accelerator.{program}", "--help")
     assert ended.returncode == 0, ended.stderr

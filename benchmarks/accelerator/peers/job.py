@@ -1,6 +1,6 @@
 """The work that every engine gets: sizes of the model and of a batch.
 
-Imports nothing of this package, because other engines may have other environments.
+PyTorch's engines read it, too, so it imports neither Keras nor `t2t_repro`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from benchmarks.training.worker import Counts
 
 UPDATES = 10  # between two waits for the device
 FIRST_ID, PAD_ID = 2, 0
@@ -57,11 +59,6 @@ class Job:
     def output_length(self) -> int:
         """Number of tokens of every translation."""
         return 2 * self.length
-
-
-# Rows, source length, target length, source tokens, target tokens; see
-# `benchmarks/training/worker.py`.
-Counts = tuple[int, int, int, int, int]
 
 
 def updates(

@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks.accelerator.jax_step import PRECISIONS, require_jax, with_precision
 from benchmarks.accelerator.measure import Benchmark, matmul_rate
-from benchmarks.accelerator.peers.job import Counts, Job, translations, updates
+from benchmarks.accelerator.peers.job import Job, translations, updates
 from benchmarks.accelerator.rows.search import compiled_search
-from benchmarks.training.worker import serve
+from benchmarks.training.worker import Counts, serve
 from t2t_repro import catalogue
 from t2t_repro.constants import EOS_ID, INPUTS
 from t2t_repro.settings.decode_hparams import DecodeHParams

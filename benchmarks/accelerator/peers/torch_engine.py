@@ -19,12 +19,11 @@ from torch.nn.functional import cross_entropy, linear
 from benchmarks.accelerator.peers.job import (
     FIRST_ID,
     PAD_ID,
-    Counts,
     Job,
     translations,
     updates,
 )
-from benchmarks.training.worker import serve
+from benchmarks.training.worker import Counts, serve
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
