@@ -32,8 +32,8 @@ of about 1, because of the gain M and the start near 1 / M.
 * `branch_learning_rate_constant=1`: the schedule of section 4.1. At another scale, the
   value of `learning_rate_constant` keeps the ratio of both learning rates.
 * `branched_in_decoder="memory"`: 192 weights are those of one attention per decoder
-  layer. "Masked in the decoder layers" supports "self", but the network comes after the
-  other one.
+  layer. "Self-attention branches" and "masked in the decoder layers" support "self",
+  but the network comes after the other attention.
 * `branched_attention="split"`: divides the Transformer's network, so it costs nothing.
   "Identical to Equation (4)" supports "shared", one network for all branches; applied
   to one input, its branches would be equal.

@@ -9,7 +9,7 @@ layout without interaction (Scheffé 1959, The Analysis of Variance, chapter 4).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -64,10 +64,10 @@ def differences(
     if not degrees:
         return {}
     design = _design(scores)
-    values = np.array([x for own in scores.values() for x in own.values()])
+    values = _values(scores)
     inverse = np.linalg.pinv(design)
     coefficients = inverse @ values
-    variance = np.sum((values - design @ coefficients) ** 2) / degrees
+    variance = _residual(values, design) / degrees
     names = list(scores)
     found = {}
     for name in names:
@@ -110,6 +110,39 @@ def noise_degrees(scores: Scores) -> int:
     return len(design) - int(np.linalg.matrix_rank(design))
 
 
+def noise_deviation(scores: Scores) -> float:
+    """Return the standard deviation of the noise, which is the same for all systems.
+
+    Args:
+        scores: System -> block -> score, with a degree of freedom for the noise.
+    """
+    degrees = noise_degrees(scores)
+    return math.sqrt(_residual(_values(scores), _design(scores)) / degrees)
+
+
+def interaction_p_value(scores: Scores, kind: Callable[[Any], Any]) -> float:
+    """Return the p-value of the F test of systems times kinds of blocks.
+
+    A small one contradicts the model: kinds of blocks, such as hardware, then change
+    the differences between systems.
+
+    Args:
+        scores: System -> block -> score.
+        kind: Function that returns the kind of a block.
+    """
+    values, design = _values(scores), _design(scores)
+    groups = [(name, kind(block)) for name, own in scores.items() for block in own]
+    names = [*dict.fromkeys(groups)]
+    wider = np.hstack([design, [[float(x == name) for name in names] for x in groups]])
+    degrees = len(design) - int(np.linalg.matrix_rank(wider))
+    added = noise_degrees(scores) - degrees
+    if not added or not degrees:
+        return 1.0
+    rest = _residual(values, wider)
+    ratio = (_residual(values, design) - rest) / added / (rest / degrees)
+    return float(stats.f.sf(ratio, added, degrees))
+
+
 def adjusted(p_values: Mapping[str, float]) -> dict[str, float]:
     """Adjust p-values for their number, so that any false finding is improbable.
 
@@ -121,6 +154,16 @@ def adjusted(p_values: Mapping[str, float]) -> dict[str, float]:
         largest = max(largest, min(1.0, p_value * (len(ranked) - rank)))
         found[name] = largest
     return found
+
+
+def _values(scores: Scores) -> np.ndarray:
+    """Return the score of each line of `_design`."""
+    return np.array([x for own in scores.values() for x in own.values()])
+
+
+def _residual(values: np.ndarray, design: np.ndarray) -> float:
+    """Return the sum of squares that a linear model leaves."""
+    return float(np.sum((values - design @ (np.linalg.pinv(design) @ values)) ** 2))
 
 
 def _design(scores: Scores) -> np.ndarray:

@@ -27,6 +27,14 @@ AROUND = f"{WEIGHTED}_around"  # the reading of earlier versions
 
 # Rows of Table 3 whose heads or keys are too narrow at a quarter of the width.
 TOO_NARROW = ("a_h32", "b_dk16")
+# The paper's number of layers -> the Transformer, and the Weighted Transformer.
+DEPTHS = {
+    "n2": (f"{PLAIN}_c_n2", "weighted_transformer_n2"),
+    "n4": (f"{PLAIN}_c_n4", "weighted_transformer_n4"),
+    "n6": (PLAIN, WEIGHTED),
+    "n8": (f"{PLAIN}_c_n8", "weighted_transformer_n8"),
+    "n8_equal_dropout": (f"{PLAIN}_c_n8", "weighted_transformer_n8_dropout1"),
+}
 # Score -> its name in the template.
 SCORES = {
     "perplexity (dev)": "perplexity",
@@ -141,18 +149,12 @@ def depth_gaps(results: Sequence[Result], score: str) -> dict[str, float]:
         score: Name of the score.
 
     Returns:
-        "n2", "n4", "n6" and "n8" of the paper's layers: the difference between the
-        means, weighted minus plain.
+        By the names of `DEPTHS`, the difference between the means, weighted minus
+        plain.
     """
-    pairs = {
-        "n2": (f"{PLAIN}_c_n2", "weighted_transformer_n2"),
-        "n4": (f"{PLAIN}_c_n4", "weighted_transformer_n4"),
-        "n6": (PLAIN, WEIGHTED),
-        "n8": (f"{PLAIN}_c_n8", "weighted_transformer_n8"),
-    }
     means = {
         name: [statistics.mean(by_seed(results, x, score).values()) for x in pair]
-        for name, pair in pairs.items()
+        for name, pair in DEPTHS.items()
     }
     return {name: weighted - plain for name, (plain, weighted) in means.items()}
 
@@ -238,10 +240,15 @@ def published_values() -> dict[str, float]:
     randomisation = {
         row.name: row.published["BLEU"] for row in find_table("randomisation").rows
     }
-    dev = sensitivity["base"].published
+    gains = {
+        name: _minus(row.published["Weighted"], row.published["Transformer"])
+        for name, row in sensitivity.items()
+    }
     return {
         "gain_test": _minus(weighted["en-de"], base["en-de"]),
-        "gain_dev": _minus(dev["Weighted"], dev["Transformer"]),
+        "gain_dev": gains["base"],
+        "gain_n8": gains["n8"],
+        "gain_largest": max(gains.values()),
         "plain_steps": steps["transformer_small"],
         "weighted_steps": steps["weighted_transformer_small"],
         "multi30k": MULTI30K_BLEU,

@@ -15,7 +15,9 @@ from results.additive_model import (
     Scores,
     adjusted,
     differences,
+    interaction_p_value,
     noise_degrees,
+    noise_deviation,
 )
 from results.convergence import relative_updates
 from results.curves import Curve
@@ -133,6 +135,33 @@ def difference_texts(
             f"{p_value_text(found.p_value, 3)}, detectable "
             f"{_detectable(score, found)})"
         )
+    return texts
+
+
+def model_texts(results: Sequence[Result], repeats: Sequence[Repeat]) -> dict[str, str]:
+    """Write the noise of the additive model, and whether hardware contradicts it.
+
+    Args:
+        results: Results of any systems.
+        repeats: More runs of them.
+
+    Returns:
+        "degrees" of freedom; "nll" and "BLEU", standard deviations; "nll_p" and
+        "BLEU_p", of the test of systems times hardware. "not yet measured" without
+        enough seeds.
+    """
+    texts = {}
+    for score, short in NAMES.items():
+        scores = form_runs.scores_by_block(results, score, repeats)
+        degrees = noise_degrees(scores)
+        if degrees < MIN_DEGREES:
+            return dict.fromkeys(
+                ("degrees", *NAMES.values(), "nll_p", "BLEU_p"), NOT_YET
+            )
+        texts["degrees"] = str(degrees)
+        texts[short] = f"{noise_deviation(scores):.{decimals(score)}f}"
+        p_value = interaction_p_value(scores, lambda block: block[0])
+        texts[f"{short}_p"] = p_value_text(p_value, 2)
     return texts
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from results import (
+    claims,
     derived,
     figures,
     form_differences,
@@ -58,6 +59,7 @@ _SYSTEMS = {
     "earlier": derived.AROUND,
     "low_big": "transformer_big_dropout1",
     "learned": "weighted_transformer_n2",
+    "weighted_n4": "weighted_transformer_n4",
     "random": "weighted_transformer_n2_random",
     "uniform": "weighted_transformer_n2_uniform",
     "enfr": f"{derived.PLAIN}_enfr",
@@ -191,6 +193,7 @@ def page_values(
         **_table3(results),
         "accelerated": derived.accelerated(results),
         **readings.values(results, curves, repeats),
+        "claims": claims.values(results, curves, measurements["weighted_around"]),
         "times": derived.update_minutes(results),
         "depth": derived.depth_gaps(results, "BLEU (dev)"),
         "depth_perplexity": derived.depth_gaps(results, "perplexity (dev)"),

@@ -16,13 +16,19 @@ from t2t_repro.features.reproduction.result_files import Result
 _MAIN = {"weighted": form_runs.WEIGHTED, "equation": form_runs.EQUATION}
 _REFERENCES = {"plain": form_runs.PLAIN, "control": form_runs.CONTROL}
 # Changes to the reading `around` of the Weighted Transformer.
-_AROUND = ("around_initial_gain", "around_self_attention", "around_one_network")
+_AROUND = (
+    "around_initial_gain",
+    "around_self_attention",
+    "around_one_network",
+    "around_literal",
+)
 # Name in the templates -> system whose dev nll at the long scale it has.
 _LONG = {
     "base": derived.PLAIN,
     "plain_h16": f"{derived.PLAIN}_a_h16",
     "plain_h32": f"{derived.PLAIN}_a_h32",
     "weighted": derived.WEIGHTED,
+    "weighted_n4": "weighted_transformer_n4",
     "learned": f"{derived.PLAIN}_e_learned",
     "learned_large": f"{derived.PLAIN}_e_learned_large",
     **{name: f"{derived.WEIGHTED}_{name}" for name in ("merged", "h16", "h32")},
@@ -75,8 +81,9 @@ def values(
             for reading, name in _MAIN.items()
             for other, reference in _REFERENCES.items()
         },
-        "fixed_gap": gap("around_fixed", "around_near_uniform"),
+        "learned_gap": gap("around_near_uniform", "around_fixed"),
         "around_gap": {name: gap(name, "around") for name in _AROUND},
+        "additive": form_differences.model_texts(results, repeats),
         "cpu_differences": form_runs.repeat_gaps(results, repeats),
         "course": _course_texts(curves),
         "loss_gaps": losses.gaps(curves),
@@ -101,5 +108,6 @@ def _course_texts(curves: Sequence[Curve]) -> dict[str, Any]:
     return {
         "updates": updates,
         "spreads": spreads,
+        "largest_spread": f"{max(course.branch_spreads):.1f}",
         "order": 100 * statistics.mean(changes),
     }

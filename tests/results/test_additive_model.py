@@ -10,7 +10,9 @@ from scipy import stats
 from results.additive_model import (
     adjusted,
     differences,
+    interaction_p_value,
     noise_degrees,
+    noise_deviation,
 )
 
 FIRST = {1: 2.0, 2: 2.5, 3: 2.25}
@@ -111,3 +113,25 @@ def test_p_values_are_adjusted_by_holms_method():
     assert found == pytest.approx({"b": 0.04, "c": 0.06, "a": 0.06, "d": 0.9})
     assert adjusted({"a": 0.7, "b": 0.6}) == {"b": 1.0, "a": 1.0}
     assert adjusted({}) == {}
+
+
+def test_the_noise_is_the_residual_deviation_of_systems_and_blocks():
+    scores = {"first": FIRST, "second": SECOND, "third": THIRD}
+    squares, degrees = residual(scores)
+    assert noise_deviation(scores) == pytest.approx((squares / degrees) ** 0.5)
+
+
+def test_an_interaction_with_hardware_is_the_f_test_of_two_way_groups():
+    """Two systems, two kinds of hardware: the F test is a t test of paired gaps."""
+    kinds = {1: "cpu", 2: "cpu", 3: "cpu", 4: "tpu", 5: "tpu"}
+    first = FIRST | {4: 1.5, 5: 1.75}
+    second = SECOND | {4: 2.75, 5: 3.5}
+    gaps = [second[x] - first[x] for x in kinds]
+    expected = stats.ttest_ind(gaps[:3], gaps[3:]).pvalue
+    scores = {"first": first, "second": second}
+    assert interaction_p_value(scores, kinds.get) == pytest.approx(expected)
+
+
+def test_hardware_that_one_system_alone_has_seen_contradicts_nothing():
+    scores = {"first": FIRST, "second": SECOND}
+    assert interaction_p_value(scores, lambda _: "cpu") == 1.0

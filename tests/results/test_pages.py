@@ -266,6 +266,8 @@ def test_the_difference_of_the_weighted_transformer_is_that_of_its_files():
             "uniform": 23.4,
             "gain_dev": 0.7,
             "gain_test": 1.1,
+            "gain_n8": 0.1,
+            "gain_largest": 1.1,
             "plain_steps": 100_000,
             "weighted_steps": 60_000,
             "multi30k": 41.02,

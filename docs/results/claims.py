@@ -1,0 +1,139 @@
+"""Numbers beside the claims of the Weighted Transformer's paper (Ahmed et al.)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from results import derived, form_runs
+from results.convergence import PLAIN_CURVE, WEIGHTED_CURVE
+from results.curves import Curve
+from results.derived import on_accelerator
+from results.measurements import Measurement
+from t2t_repro.features.reproduction.result_files import Result
+
+# Rows of the equation-literal reading at the small scale, by name in the templates.
+_BASE = "n6"
+_EARLIER = {
+    "n2": "2 layers (here 1)",
+    "n4": "4 layers (here 2)",
+    _BASE: "the base model",
+    "n8": "8 layers (here 4), dropout 0.3",
+    "top2": "gating, the top 2 of 8",
+    "top4": "gating, the top 4 of 8",
+    "softmax": "softmax of kappa and alpha, nearly uniform at the start",
+}
+# The paper trains the Weighted Transformer for 60,000 updates, the other for 100,000.
+FEWER_UPDATES = 0.6
+# Rows with learned kappa and alpha -> the same with fixed ones, and the number of
+# updates after which they are compared.
+_LEARNED = {
+    "around_near_uniform": ("around_fixed", 2_000),
+    form_runs.WEIGHTED: (form_runs.CONTROL, 1_000),
+}
+
+
+def values(
+    results: Sequence[Result], curves: Sequence[Curve], earlier: Measurement
+) -> dict[str, Any]:
+    """Return the numbers, by name in the templates.
+
+    Args:
+        results: Results of any systems.
+        curves: Learning curves.
+        earlier: Scores of the equation-literal reading at the small scale.
+    """
+    return {
+        "literal": literal_gaps(results, earlier, "BLEU (dev)"),
+        "literal_perplexity": literal_gaps(results, earlier, "perplexity (dev)"),
+        "fewer": {
+            "percent": 100 * FEWER_UPDATES,
+            "weighted": nll_after(curves, WEIGHTED_CURVE, FEWER_UPDATES),
+            "plain": nll_after(curves, PLAIN_CURVE, 1.0),
+        },
+        "learning": {
+            name: early_gap(curves, name, *other) for name, other in _LEARNED.items()
+        },
+    }
+
+
+def literal_gaps(
+    results: Sequence[Result], earlier: Measurement, score: str
+) -> dict[str, float]:
+    """Return differences of the equation-literal reading at the small scale.
+
+    Args:
+        results: Results of any systems.
+        earlier: Scores of this reading.
+        score: Name of the score.
+
+    Returns:
+        "n2", "n4", "n6" and "n8" layers, minus the Transformer with as many; "top2",
+        "top4" and "softmax", minus the reading itself.
+    """
+    heading = {"BLEU (dev)": "dev BLEU", "perplexity (dev)": "dev perplexity"}[score]
+    columns = earlier.columns("system", heading)
+    scores: Mapping[str, float] = dict(zip(*columns, strict=True))
+    base = scores[_EARLIER[_BASE]]
+    return {
+        name: scores[label] - _plain_score(results, name, score, base)
+        for name, label in _EARLIER.items()
+    }
+
+
+def _plain_score(
+    results: Sequence[Result], name: str, score: str, base: float
+) -> float:
+    """Return what a row is compared with: the Transformer of its depth, or `base`."""
+    if name not in derived.DEPTHS:
+        return base
+    plain, _ = derived.DEPTHS[name]
+    return statistics.mean(derived.by_seed(results, plain, score).values())
+
+
+def nll_after(curves: Sequence[Curve], name: str, share: float) -> float:
+    """Return the mean dev nll of the seeds of a curve after a share of their updates.
+
+    Args:
+        curves: Learning curves of any systems.
+        name: Name of the curve.
+        share: Share of the updates, at which there is an evaluation.
+    """
+    return statistics.mean(
+        _nll_at(x, round(share * x.steps[-1])) for x in curves if x.name == name
+    )
+
+
+def early_gap(
+    curves: Sequence[Curve], row: str, reference: str, step: int
+) -> dict[str, Any]:
+    """Describe the difference between two rows of `forms` early in training, on CPUs.
+
+    Args:
+        curves: Learning curves of any systems.
+        row: Name of a row.
+        reference: Name of the row to compare with; both have a common seed.
+        step: Number of updates, at which there is an evaluation.
+
+    Returns:
+        "step", and "nll": the mean difference between runs of one seed, with their
+        number.
+    """
+    mine, other = (_cpu_curves(curves, name) for name in (row, reference))
+    gaps = [
+        _nll_at(mine[seed], step) - _nll_at(other[seed], step)
+        for seed in mine.keys() & other.keys()
+    ]
+    seeds = "one seed" if len(gaps) == 1 else f"{len(gaps)} seeds"
+    return {"step": step, "nll": f"{statistics.mean(gaps):+.3f} ({seeds})"}
+
+
+def _cpu_curves(curves: Sequence[Curve], row: str) -> dict[int, Curve]:
+    names = form_runs.cpu_curve_names(row)
+    own = (x for x in curves if x.name in names and not on_accelerator(x.versions))
+    return {x.seed: x for x in own}
+
+
+def _nll_at(curve: Curve, step: int) -> float:
+    return curve.nll[list(curve.steps).index(step)]
