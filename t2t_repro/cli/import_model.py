@@ -17,7 +17,7 @@ from t2t_repro.files import check_new_folder
 _ORIGINS = modules("imports")
 DESCRIPTION = (
     "Make a run of a model that another program trained: translate, evaluate, look at "
-    "attention, export, train on. "
+    "attention, export, continue training. "
     + " ".join(module.DESCRIPTION for module in _ORIGINS.values())
 )
 

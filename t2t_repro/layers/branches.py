@@ -5,7 +5,7 @@ kappa and alpha are at least zero and sum to one (Ahmed et al. 2017, section 3).
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import KerasTensor, ops
@@ -248,7 +248,6 @@ def output_matrices(attention: MultiHeadAttention) -> KerasTensor:
     return ops.reshape(ops.cast(kernel, attention.compute_dtype), shape)
 
 
-@keras.saving.register_keras_serializable(package="t2t_repro")
 class Scaled(keras.initializers.Initializer):
     """Initializer that multiplies the values of another one.
 
@@ -266,17 +265,7 @@ class Scaled(keras.initializers.Initializer):
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
         return self.initializer(shape, dtype) * self.factor
 
-    def get_config(self) -> dict[str, object]:
-        inner = keras.saving.serialize_keras_object(self.initializer)
-        return {"initializer": inner, "factor": self.factor}
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        inner = keras.saving.deserialize_keras_object(config["initializer"])
-        return cls(inner, config["factor"])
-
-
-@keras.saving.register_keras_serializable(package="t2t_repro")
 class Logarithm(keras.initializers.Initializer):
     """Logarithm of the values of another initializer, for a softmax.
 
@@ -291,24 +280,13 @@ class Logarithm(keras.initializers.Initializer):
         values = self.initializer(shape, dtype)
         return ops.log(ops.maximum(values, keras.config.epsilon()))
 
-    def get_config(self) -> dict[str, object]:
-        return {"initializer": keras.saving.serialize_keras_object(self.initializer)}
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(keras.saving.deserialize_keras_object(config["initializer"]))
-
-
-@keras.saving.register_keras_serializable(package="t2t_repro")
 class BranchwiseGlorot(keras.initializers.Initializer):
     """Glorot uniform for each matrix of `[branches, fan_in, fan_out]`."""
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
         limit = (6.0 / (shape[1] + shape[2])) ** 0.5
         return keras.random.uniform(shape, -limit, limit, dtype=dtype)
-
-    def get_config(self) -> dict[str, object]:
-        return {}
 
 
 def check_split(filter_size: int, num_heads: int) -> None:

@@ -137,11 +137,10 @@ def check_memory(
     Raises:
         OutOfMemoryError: If it does not fit; the message names a batch size that does.
     """
-    hparams = hparams.replace(batch_size=size.tokens)
     source, target = data.tokenizers()
     sizes = (source.vocab_size, target.vocab_size)
-    if not source.same_ids(target):
-        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+    hparams = hparams.for_vocabularies(shared=source.same_ids(target))
+    hparams = hparams.replace(batch_size=size.tokens)
     shown = trainer.show_progress
     with status("trying the largest batch") if shown else contextlib.nullcontext():
         try_largest_batch(

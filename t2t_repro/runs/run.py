@@ -276,17 +276,12 @@ class Run:
     ) -> keras.Model:
         """Build the run's model with fresh weights.
 
-        Ids of two vocabularies mean different text, so they share no matrix. Differs
-        from tensor2tensor (`modalities.py`), which unties if the sizes differ and lets
-        two vocabularies of one size share.
-
         Raises:
             UserError: If positions are to be counted in something that the model or the
                 problem does not know.
         """
-        hparams = self.hparams
-        if not source_tokenizer.same_ids(target_tokenizer):
-            hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+        shared = source_tokenizer.same_ids(target_tokenizer)
+        hparams = self.hparams.for_vocabularies(shared=shared)
         sizes = source_tokenizer.vocab_size, target_tokenizer.vocab_size
         model = catalogue.model(self.model)
         counters = self.counters(source_tokenizer, target_tokenizer)

@@ -82,10 +82,8 @@ def check_fits(
 
     if run.model != "transformer":  # only its parameters can be counted
         return
-    hparams = run.hparams
     source, target = tokenizers
-    if not source.same_ids(target):
-        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+    hparams = run.hparams.for_vocabularies(shared=source.same_ids(target))
     described = parameter_count(hparams, source.vocab_size, target.vocab_size)
     try:
         stored = parameters_of_checkpoint(checkpoint)

@@ -403,6 +403,20 @@ class HParams(TypedSettings):
             "derived"
         )
 
+    def for_vocabularies(self, *, shared: bool) -> Self:
+        """Return the hparams of a model with one vocabulary or two.
+
+        Ids of two vocabularies mean different text, so they share no matrix. Differs
+        from tensor2tensor (`modalities.py`), which unties if the sizes differ and lets
+        two vocabularies of one size share.
+
+        Args:
+            shared: Whether both sides have one vocabulary.
+        """
+        if shared:
+            return self
+        return self.replace(shared_embedding_and_softmax_weights=False)
+
     def given(self) -> dict[str, Any]:
         """Return the overrides by name, as `parse` read them before `resolved`."""
         zeros = (n for n, at in self.origins.items() if at == self.flag_as_zero)

@@ -12,7 +12,13 @@ from t2t_repro.text.lines import BLANK_TEXT
 
 
 class InGraphTokenizer(tf.Module, abc.ABC):
-    """A tokenizer inside the graph; its ids and texts are the same as in Python."""
+    """A tokenizer inside the graph; its ids and texts are the same as in Python.
+
+    Attributes:
+        _entries: The vocabulary entry of each id, unless `pieces` finds it elsewhere.
+    """
+
+    _entries: tf.Tensor
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Return the ids of texts, without an end of sentence; a blank text has none.
@@ -37,9 +43,9 @@ class InGraphTokenizer(tf.Module, abc.ABC):
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Return the texts, string `[batch]`, of ids, ragged int32 `[batch, None]`."""
 
-    @abc.abstractmethod
     def pieces(self, ids: tf.Tensor) -> tf.Tensor:
         """Return the vocabulary entry of each id, string of the shape of `ids`."""
+        return tf.gather(self._entries, ids)
 
     def begins_word(self, ids: tf.Tensor) -> tf.Tensor:
         """Return whether each id begins a word; the first of a text always does.
@@ -124,6 +130,3 @@ class InGraphSymbols(InGraphTokenizer):
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
         symbols = self.pieces(ids)
         return tf.strings.reduce_join(symbols, axis=-1, separator=" ")
-
-    def pieces(self, ids: tf.Tensor) -> tf.Tensor:
-        return tf.gather(self._entries, ids)

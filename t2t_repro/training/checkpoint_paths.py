@@ -40,13 +40,6 @@ def all_checkpoints(output_dir: str | Path) -> list[str]:
     return [steps[step] for step in sorted(steps)]
 
 
-def run_checkpoints(output_dir: str | Path) -> list[str]:
-    """Return the paths of all checkpoints of a run: its own, the best, the average."""
-    folder = Path(output_dir)
-    folders = [folder, *_special_folders(folder).values(), folder / BEST_MODELS_FOLDER]
-    return [path for folder in folders for path in all_checkpoints(folder)]
-
-
 def _special_folders(output_dir: str | Path) -> dict[str, Path]:
     """Return the folders of the best and the averaged checkpoint by their names."""
     folder = Path(output_dir)

@@ -8,7 +8,6 @@ import pytest
 from keras import ops
 
 from t2t_repro.layers import BranchedAttention, DecoderLayer, EncoderLayer
-from t2t_repro.layers.branches import Scaled
 from tests.support import branch_probe
 from tests.support.branch_probe import CASES, MEMORY, SIZES, X, made, weights_of
 
@@ -192,10 +191,3 @@ def test_gating_sums_top_k_branches_if_alphas_are_equal():
     layer = branched(branch_top_k=1)
     layer.alpha.assign([0.5, 0.5])
     assert np.count_nonzero(layer.branch_weights()["alpha"]) == 1
-
-
-def test_a_scaled_initializer_survives_its_configuration():
-    scaled = Scaled(keras.initializers.Ones(), 2.5)
-    config = keras.saving.serialize_keras_object(scaled)
-    again = keras.saving.deserialize_keras_object(config)
-    assert np.array(again((2, 2))).tolist() == [[2.5, 2.5], [2.5, 2.5]]

@@ -17,7 +17,6 @@ from t2t_repro.training.checkpoint_paths import (
     find_checkpoint,
     last_checkpoints,
     latest_step,
-    run_checkpoints,
     step_in_name,
 )
 from t2t_repro.training.checkpoints import (
@@ -174,17 +173,6 @@ def test_the_last_checkpoints_are_the_newest_ones(tmp_path):
     assert last_checkpoints(tmp_path, 2) == newest
     with pytest.raises(UserError, match=r"received last=4.*of step 9, 10, 100"):
         last_checkpoints(tmp_path, 4)
-
-
-def test_a_run_has_its_own_checkpoints_the_best_ones_and_the_average(tmp_path):
-    names = ["model.ckpt-9", "model.ckpt-40", "best/model.ckpt-7"]
-    names += ["averaged/model.ckpt-8", "best_models/model.ckpt-6"]
-    for name in names:
-        path = tmp_path / f"{name}.index"
-        path.parent.mkdir(exist_ok=True)
-        path.touch()
-    assert run_checkpoints(tmp_path) == [str(tmp_path / name) for name in names]
-    assert run_checkpoints(tmp_path / "nowhere") == []
 
 
 @pytest.mark.parametrize("find", [all_checkpoints, find_checkpoint, latest_step])

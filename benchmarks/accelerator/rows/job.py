@@ -66,9 +66,7 @@ class Job:
     def hparams(self) -> HParams:
         """The complete hparams; two vocabularies share no weights, as in a `Run`."""
         hparams = HParams.from_dict(self.run["hparams"])
-        if self.has_one_vocabulary:
-            return hparams
-        return hparams.replace(shared_embedding_and_softmax_weights=False)
+        return hparams.for_vocabularies(shared=self.has_one_vocabulary)
 
     @property
     def decode_hparams(self) -> DecodeHParams:

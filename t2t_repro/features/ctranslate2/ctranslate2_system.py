@@ -42,7 +42,6 @@ from t2t_repro.runs.run_checkpoints import choose_checkpoint
 from t2t_repro.runs.translating_system import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.text.tokenizer_files import load_tokenizers
 
 logger = logging.getLogger(__name__)
@@ -139,10 +138,6 @@ class ExportDescription:
                     f"{path} is missing or has changed since it was compared with the "
                     f"trained model: remove {folder}, and export or convert again."
                 )
-
-    def load_tokenizers(self, folder: str | Path) -> tuple[Tokenizer, Tokenizer]:
-        """Read the tokenizers of inputs and targets from the folder."""
-        return load_tokenizers(folder, self.tokenizers)
 
 
 def check_exportable(
@@ -353,7 +348,7 @@ class CTranslate2System(TranslatingSystem):
         catalogue.load(t2t_usr_dir)
         super().__init__(
             catalogue.problem(self.description.problem),
-            self.description.load_tokenizers(self.export_dir),
+            load_tokenizers(self.export_dir, self.description.tokenizers),
             self.description.checkpoint,
         )
         self._data_dir = None if data_dir is None else str(data_dir)

@@ -55,6 +55,3 @@ class InGraphMarian(InGraphTokenizer):
     def begins_word(self, ids: tf.Tensor) -> tf.Tensor:
         first = tf.strings.substr(self.pieces(ids), 0, 1, unit="UTF8_CHAR")
         return tf.equal(first, SPACE)
-
-    def pieces(self, ids: tf.Tensor) -> tf.Tensor:
-        return tf.gather(self._entries, ids)

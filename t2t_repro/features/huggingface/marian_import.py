@@ -12,7 +12,7 @@ from t2t_repro.features.huggingface.marian_tokenizer import (
     MarianVocabulary,
 )
 from t2t_repro.features.huggingface.marian_weights import weights_from
-from t2t_repro.features.huggingface.tensor_files import Tensors, read_safetensors
+from t2t_repro.features.huggingface.tensor_files import read_safetensors
 from t2t_repro.features.huggingface.torch_files import read_torch_file
 from t2t_repro.files import MAX_BYTES, read_json
 from t2t_repro.runs.imported_run import ImportedModel
@@ -43,7 +43,7 @@ def read_marian(folder: str | Path) -> ImportedModel:
         )
     config = MarianConfig(_json(folder, "config.json"))
     config.check_bad_words(_json(folder, "generation_config.json", {}))
-    tokenizers = read_tokenizers(folder, config)
+    source, target = tokenizers = read_tokenizers(folder, config)
     name = next((name for name in _WEIGHTS if (folder / name).is_file()), None)
     if name is None:
         raise UserError(
@@ -51,7 +51,8 @@ def read_marian(folder: str | Path) -> ImportedModel:
         )
     try:
         overrides = config.overrides()
-        weights = _weights(_WEIGHTS[name](folder / name), config, tokenizers)
+        orders = source.vocabulary.order, target.vocabulary.order
+        weights = weights_from(_WEIGHTS[name](folder / name), config, orders)
     except UsageError as error:
         raise UserError(f"{folder}: {error}") from error
     return ImportedModel(
@@ -60,15 +61,6 @@ def read_marian(folder: str | Path) -> ImportedModel:
         tokenizers=tokenizers,
         weights=weights,
     )
-
-
-def _weights(
-    tensors: Tensors,
-    config: MarianConfig,
-    tokenizers: tuple[MarianTokenizer, MarianTokenizer],
-) -> Tensors:
-    source, target = (tokenizer.vocabulary.order for tokenizer in tokenizers)
-    return weights_from(tensors, config, (source, target))
 
 
 def read_tokenizers(

@@ -75,8 +75,7 @@ def time_training(
     """
     # A plan does not know which tokens begin a word; counting them takes little time.
     hparams = hparams.replace(word_positions=False, depth_positions=False)
-    if not plan.shared_vocabulary:
-        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+    hparams = hparams.for_vocabularies(shared=plan.shared_vocabulary)
     strategy = make_strategy(settings.cpu_replicas, cluster=None)
     replicas = strategy.num_replicas_in_sync
     make_repeatable(settings.random_seed, deterministic=settings.deterministic)

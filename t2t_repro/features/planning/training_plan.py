@@ -273,8 +273,7 @@ def plan_training(
     """
     _check_countable(settings, hparams)
     sizes, shared = _vocabularies(problem, preparation, manifest)
-    if not shared:
-        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+    hparams = hparams.for_vocabularies(shared=shared)
     parameters = parameter_count(hparams, *sizes)
     counts = None if manifest is None else manifest.splits["train"]
     size = UpdateSize.of(hparams, num_replicas)

@@ -33,11 +33,12 @@ from t2t_repro.features.tensor2tensor.old_settings import (
 )
 from t2t_repro.features.tensor2tensor.target_spaces import choose_target_space
 from t2t_repro.features.tensor2tensor.variable_names import (
+    BETA_POWERS,
+    GLOBAL_STEP,
     TARGET_SPACES,
     Source,
     check_variables,
     symbol_tables,
-    unused_variables,
     weight_sources,
 )
 from t2t_repro.features.tensor2tensor.vocabulary_files import Vocabularies
@@ -161,5 +162,5 @@ def _unused(
     if has_adam:
         for own in slot_names(sources).values():
             used += [name for source in own.values() for name in source.names]
-        used += ["global_step", "training/beta1_power", "training/beta2_power"]
-    return unused_variables(checkpoint.shapes, used)
+        used += [GLOBAL_STEP, *BETA_POWERS]
+    return sorted(checkpoint.shapes.keys() - set(used))

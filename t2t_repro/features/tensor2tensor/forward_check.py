@@ -16,6 +16,7 @@ import numpy as np
 from keras import ops
 
 from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
+from t2t_repro.data.batch_plan import padded
 from t2t_repro.errors import UserError
 from t2t_repro.features.tensor2tensor.numpy_forward import NumpyForward
 
@@ -88,7 +89,8 @@ def compare_logits(
     """
     short = [pair for pair in pairs if max(map(len, pair)) <= _MAX_TOKENS]
     chosen = (short or [_cut(pair) for pair in pairs])[:MAX_PAIRS]
-    inputs, targets = (_padded([pair[side] for pair in chosen]) for side in (0, 1))
+    sides = ([pair[side] for pair in chosen] for side in (0, 1))
+    inputs, targets = (padded(rows, max(map(len, rows))) for rows in sides)
     ids = inputs, targets
     model_there = functools.partial(NumpyForward, variables, settings, target_space_id)
     expected = model_there().logits(*ids)
@@ -112,11 +114,3 @@ def compare_logits(
 
 def _cut(pair: tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], ...]:
     return tuple([*ids[: _MAX_TOKENS - 1], EOS_ID] for ids in pair)
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """Return ids as int32 `[batch, length]`, padded with 0."""
-    padded = np.full((len(rows), max(map(len, rows))), PAD_ID, np.int32)
-    for row, ids in zip(padded, rows, strict=True):
-        row[: len(ids)] = ids
-    return padded

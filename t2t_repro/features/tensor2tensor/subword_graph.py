@@ -116,9 +116,6 @@ class InGraphSubwords(InGraphTokenizer):
         flat = tf.where(is_number, numbers, flat)
         return tf.strings.reduce_join(parts.with_flat_values(flat), axis=-1)
 
-    def pieces(self, ids: tf.Tensor) -> tf.Tensor:
-        return tf.gather(self._entries, ids)
-
 
 def _without_nul(texts: Iterable[str]) -> list[str]:
     return [text.replace("\0", _NUL) for text in texts]

@@ -38,9 +38,6 @@ class InGraphTokens(InGraphTokenizer):
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
         return tf.strings.reduce_join(self.pieces(ids), axis=-1, separator=" ")
 
-    def pieces(self, ids: tf.Tensor) -> tf.Tensor:
-        return tf.gather(self._entries, ids)
-
 
 class InGraphBytes(InGraphTokenizer):
     """The operations of a `ByteTokenizer`.
@@ -70,6 +67,3 @@ class InGraphBytes(InGraphTokenizer):
 
     def begins_word(self, ids: tf.Tensor) -> tf.Tensor:
         return tf.equal(ids, self._space)
-
-    def pieces(self, ids: tf.Tensor) -> tf.Tensor:
-        return tf.gather(self._entries, ids)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -257,8 +257,3 @@ def weight_sources(
 def slot_name(kind: str, name: str) -> str:
     """Return the name of Adam's memory of a variable, "means" or "squares"."""
     return f"{_OPTIMIZER}{name}/{_SLOTS[kind]}"
-
-
-def unused_variables(shapes: Shapes, used: Iterable[str]) -> list[str]:
-    """Return the names that no weight and no state of training comes from, sorted."""
-    return sorted(shapes.keys() - set(used))
