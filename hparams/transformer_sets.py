@@ -22,9 +22,9 @@ def transformer_base() -> HParams:
 
     Source: Vaswani et al. 2017, sections 5.1 to 5.4 and table 3, row "base". The batch
         is section 5.1's 25,000 source and 25,000 target tokens over the 8 GPUs of
-        section 5.2: 25,000 / 8 = 3,125 tokens per replica. On another number of replicas,
-        update_tokens=25000 keeps the global batch. The paper does not specify lengths and
-        buckets; these are tensor2tensor's.
+        section 5.2: 25,000 / 8 = 3,125 tokens per replica. On another number of
+        replicas, update_tokens=25000 keeps the global batch. The paper does not specify
+        lengths and buckets; these are tensor2tensor's.
     Published: newstest2014 en-de BLEU 27.3, en-fr 38.1 (tokenized, compounds split,
         average of the last 5 checkpoints, beam 4, alpha 0.6; 100,000 steps).
     Measured: not yet measured.
