@@ -98,12 +98,6 @@ def test_a_sentence_alone_equals_the_sentence_in_a_batch(model, beam_size):
         assert hypothesis.score == pytest.approx(expected[0].score, abs=1e-5)
 
 
-def test_small_batches_give_the_same_translations(model, beam_of_four):
-    # 12 tokens: one sentence of the longest bucket, or two of length 6.
-    small = make_translator(model, batch_size=12).translate(SENTENCES)
-    assert best_texts(small) == best_texts(beam_of_four.translate(SENTENCES))
-
-
 def test_batches_in_parallel_give_the_translations_of_one_after_the_other(
     model, monkeypatch
 ):

@@ -137,9 +137,3 @@ def test_the_layers_of_a_stack_are_numbered(stack):
     assert layer.name == "here"
     assert [each.name for each in layer.layers] == ["layer_0", "layer_1"]
     assert layer.final_normalization.name == "final_normalization"
-
-
-@pytest.mark.parametrize("layer_class", [EncoderLayer, DecoderLayer, Encoder, Decoder])
-@pytest.mark.parametrize("trainable", [True, False])
-def test_a_layer_is_trained_unless_it_is_frozen(layer_class, trainable):
-    assert made(layer_class, trainable=trainable).trainable is trainable

@@ -104,14 +104,6 @@ def test_missing_files_are_a_usage_error():
         catalogue.problem("text_pairs").check(None)
 
 
-def test_reversed_files_swap_the_sides(tmp_path):
-    part = files(tmp_path, numbered(3))
-    problem = catalogue.problem("text_pairs_rev").with_files(
-        {"train": part, "dev": part}
-    )
-    assert next(iter(problem.pairs("train", None))) == ("target 0", "source 0")
-
-
 def from_lists(*arguments, **splits):
     return type(catalogue.problem("text_pairs")).from_lists(*arguments, **splits)
 

@@ -15,7 +15,7 @@ from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs import TrainSettings
-from t2t_repro.runs.run import FORMAT, RUN_FILE, Run, recorded_settings, save_tokenizers
+from t2t_repro.runs.run import FORMAT, RUN_FILE, Run, recorded_settings
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.user_packages import remember
 from tests.support.recorder import Recorder, record
@@ -288,25 +288,3 @@ def test_brackets_that_the_targets_do_not_have_are_not_counted(monkeypatch):
     record(monkeypatch, catalogue, "model", lambda name: Transformer)
     with pytest.raises(UserError, match="the problem's targets have no brackets"):
         counting("depth_positions").build_model(DIGITS, LETTERS)
-
-
-class Model(SymbolTokenizer):
-    """A tokenizer whose file has another suffix than that of symbols."""
-
-    filename_suffix = ".model"
-
-
-def test_each_side_is_saved_under_its_name_as_a_file_of_its_kind(tmp_path):
-    names = save_tokenizers(tmp_path, Model(list("01")), LETTERS)
-    assert names == {"inputs": "inputs.model", "targets": "targets.symbols"}
-    names = save_tokenizers(tmp_path, DIGITS, LETTERS)
-    source, target = make_run(tokenizers=names).load_tokenizers(tmp_path)
-    assert (source.symbols, target.symbols) == (DIGITS.symbols, LETTERS.symbols)
-
-
-def test_one_vocabulary_of_both_sides_is_saved_and_read_once(tmp_path):
-    names = save_tokenizers(tmp_path, DIGITS, DIGITS)
-    assert len([*tmp_path.iterdir()]) == 1
-    source, target = make_run(tokenizers=names).load_tokenizers(tmp_path)
-    assert source is target
-    assert source.symbols == DIGITS.symbols

@@ -97,3 +97,11 @@ class PageDriver:
 
     def click(self, css: str) -> None:
         self.one(css).click()
+
+    def actions(self) -> Any:
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        return ActionChains(self.browser, duration=0)
+
+    def press(self, *keys: str) -> None:
+        self.actions().send_keys(*keys).perform()

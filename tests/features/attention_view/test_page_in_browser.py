@@ -115,11 +115,6 @@ class Page(PageDriver):
     def token(self, side: str, index: int) -> str:
         return f"[data-side={side}][data-index='{index}']"
 
-    def actions(self) -> Any:
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        return ActionChains(self.browser, duration=0)
-
     def hover(self, css: str) -> None:
         node = self.one(css)
         self.actions().move_to_element(node).perform()
@@ -141,12 +136,6 @@ class Page(PageDriver):
             for kind in ("mousePressed", "mouseReleased"):
                 event = {"type": kind, "button": "left", "clickCount": count, **place}
                 self.browser.execute_cdp_cmd("Input.dispatchMouseEvent", event)
-
-    def press(self, *keys: str) -> None:
-        actions = self.actions()
-        for key in keys:
-            actions.send_keys(key)
-        actions.perform()
 
     def choose(self, group: str, index: int) -> None:
         self.click(f".{group} label:nth-child({index + 1})")

@@ -7,7 +7,7 @@ import pytest
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.decoding.translator import Translator, members
-from t2t_repro.features.ensembles.ensemble_model import Ensemble, mean_log_probs
+from t2t_repro.features.ensembles.ensemble_model import Ensemble
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.numpy_transformer import softmax
@@ -31,12 +31,6 @@ def models():
 def translator(model, **hparams):
     settings = DecodeHParams(extra_length=4).replace(**hparams)
     return Translator(model, SYMBOLS, SYMBOLS, settings, 12)
-
-
-def test_the_probabilities_are_the_mean_of_the_models():
-    logits = np.random.default_rng(0).normal(size=(3, 4, 2, 5)).astype("float32")
-    expected = np.log(sum(map(softmax, logits)) / 3)
-    np.testing.assert_allclose(np.array(mean_log_probs([*logits])), expected, atol=1e-6)
 
 
 def test_a_whole_pass_has_the_mean_probabilities(models):

@@ -17,7 +17,6 @@ from tests.support.trained_system import HPARAMS, printed_by
 
 pytestmark = pytest.mark.usefixtures("shared_translators")
 GREEDY = ["--decode_hparams", "beam_size=1,extra_length=20"]
-PREFERENCE_IN_A_GRAMMAR = "constrain=tree,prefer_unrepaired=true"
 COUNTING = (
     "shared_embedding_and_softmax_weights=false,word_positions=true,"
     "depth_positions=true"
@@ -126,13 +125,6 @@ def test_an_export_that_is_loaded_writes_the_same_trees(trained, tmp_path, how):
     system.export(tmp_path / "export", search)
     loaded = tf.saved_model.load(str(tmp_path / "export"))
     check_served(loaded.signatures["serving_default"], system, search)
-
-
-def test_a_preference_without_effect_is_refused(trained, capsys):
-    folder, _ = trained
-    command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
-    assert main([*command, "--decode_hparams", PREFERENCE_IN_A_GRAMMAR]) == 2
-    assert "prefer_unrepaired would have no effect" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from t2t_repro.training.checkpoint_paths import all_checkpoints
+from tests.support.command_lines import answers_without_tensorflow
 from tests.support.trained_system import printed_by
 
 pytestmark = pytest.mark.usefixtures("without_xla")
 
 
 def test_a_plan_needs_no_data_and_no_tensorflow(tmp_path):
-    program = (
-        "import sys\n"
-        "from t2t_repro.cli.main import main\n"
-        "code = main(['plan', '--problem', 'translate_ende_wmt14',\n"
-        "             '--hparams_set', 'transformer_base'])\n"
-        "assert 'tensorflow' not in sys.modules\n"
-        "sys.exit(code)\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert ended.returncode == 0, ended.stderr
+    command = ["plan", "--problem", "translate_ende_wmt14"]
+    command += ["--hparams_set", "transformer_base"]
+    ((code, printed, _),) = answers_without_tensorflow([command], tmp_path)
+    assert code == 0
     # Table 3 of the paper: base has 65 million parameters, rounded.
-    assert "parameters     63,045,632" in ended.stdout
+    assert "parameters     63,045,632" in printed
     assert list(tmp_path.iterdir()) == []
 
 

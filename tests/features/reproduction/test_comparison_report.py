@@ -254,11 +254,3 @@ def test_json_has_numbers_and_every_seed():
     (other,) = [line for line in data["lines"] if line["row"] == "a_h4"]
     assert other["measured"] is None
     assert data["notes"]
-
-
-def test_markdown_has_a_heading_tables_and_notes():
-    text = write_report(report("aop", shipped_results()), "markdown")
-    assert text.startswith("### aop: Attention over parameters")
-    assert "| aop1 | AOP1: h_p=8, n_p=1536 | 4.92 | 25.5 | 65 | 16 |" in text
-    assert "| aop1 | Multi30k en-de | 1,892,096 | 9.61 |" in text
-    assert "\n- AOP2 has 16 heads in the table" in text

@@ -5,7 +5,6 @@ One module, so that one worker makes the export.
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import re
@@ -20,7 +19,7 @@ from t2t_repro.errors import UsageError
 from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from tests.fuzz.fuzz_serving import fuzz, hard_batch
+from tests.fuzz.fuzz_serving import fuzz
 from tests.support.hard_text import KINDS, hard_text
 
 SIGNATURES = ["serving_default", "n_best", "score", "attention"]
@@ -219,12 +218,6 @@ def test_random_texts_are_translated_as_in_memory(subword_system):
     assert len(report.ties) <= 2
 
 
-def test_a_random_batch_is_the_same_for_the_same_seed():
-    assert hard_batch(3, 5) == hard_batch(3, 5)
-    assert hard_batch(3, 5) != hard_batch(3, 6)
-    assert hard_batch(3, 5) != hard_batch(4, 5)
-
-
 def test_a_limit_without_tokens_is_refused():
     with pytest.raises(UsageError, match="max_source_tokens=0, expected at least 1"):
         ServedTranslator(None, None, None, DecodeHParams(), 16, max_source_tokens=0)
@@ -311,17 +304,6 @@ def test_every_output_of_every_signature_has_one_row_per_input(server):
             del texts["targets"]
         found = predicted(server, name, texts)
         assert {len(value) for value in found.values()} == {len(TEXTS)}
-
-
-def test_answers_are_rows_of_json_as_rest_has_them(server, best):
-    found = predicted(server, "", {"inputs": [*TEXTS, b"\xff\xfe we \xed\xa0\x80"]})
-    columns = {name: values.tolist() for name, values in found.items()}
-    columns["outputs"] = as_text(found["outputs"])
-    values = zip(*columns.values(), strict=True)
-    rows = [dict(zip(columns, row, strict=True)) for row in values]
-    answer = json.loads(json.dumps({"predictions": rows}, allow_nan=False))
-    assert [row["outputs"] for row in answer["predictions"]][:-1] == best
-    assert set(answer["predictions"][0]) == {"outputs", "scores", "truncated"}
 
 
 def test_an_export_has_one_answerable_warm_up_request_per_signature(

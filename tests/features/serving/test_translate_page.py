@@ -66,16 +66,8 @@ class Page(PageDriver):
     def word(self, text: str) -> Any:
         return next(w for w in self.all(".word") if w.get_property("innerText") == text)
 
-    def actions(self) -> Any:
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        return ActionChains(self.browser, duration=0)
-
     def hover(self, text: str) -> None:
         self.actions().move_to_element(self.word(text)).perform()
-
-    def press(self, *keys: str) -> None:
-        self.actions().send_keys(*keys).perform()
 
     def marked(self) -> list[list[Any]]:
         marks, field, behind = self.browser.execute_script(MARKED)

@@ -42,16 +42,6 @@ def run(folder):
     return output_dir
 
 
-def test_decode_gives_tensor2tensors_translations(run, folder):
-    printed = printed_by(
-        [
-            *("decode", "--output_dir", run),
-            *("--decode_from_file", str(folder / "sources.txt")),
-        ]
-    )
-    assert printed.splitlines() == expected("v3")[0]["beam"]
-
-
 def test_evaluate_scores_the_dev_text_of_the_shards(run):
     printed = printed_by(["evaluate", "--output_dir", run, "--split", "dev"])
     assert json.loads(printed)["bleu"]["value"] > 1

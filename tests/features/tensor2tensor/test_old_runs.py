@@ -67,7 +67,3 @@ def test_each_checkpoint_has_an_import_of_its_own(folder, capsys):
 def test_averaging_names_the_command_to_run(folder, capsys):
     assert run("t2t-avg-all", [f"--model_dir={folder / 'model'}"]) == 1
     assert "t2t import --from tensor2tensor" in capsys.readouterr().err
-
-
-def test_a_run_of_ours_is_none_of_theirs(trained):
-    assert not is_old_model(trained.output_dir)
