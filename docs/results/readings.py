@@ -87,6 +87,7 @@ def values(
         "cpu_differences": form_runs.repeat_gaps(results, repeats),
         "course": _course_texts(curves),
         "loss_gaps": losses.gaps(curves),
+        "peaks": peaks.values(results, curves, repeats),
         "sizes": derived.parameter_share(results, derived.WEIGHTED, "transformer_big"),
         "long_nll": {
             name: derived.long_nll(results, system) for name, system in _LONG.items()
