@@ -64,10 +64,9 @@ def differences(
     if not degrees:
         return {}
     design = _design(scores)
-    values = _values(scores)
     inverse = np.linalg.pinv(design)
-    coefficients = inverse @ values
-    variance = _residual(values, design) / degrees
+    coefficients = inverse @ _values(scores)
+    deviation = noise_deviation(scores)
     names = list(scores)
     found = {}
     for name in names:
@@ -76,7 +75,7 @@ def differences(
         contrast[names.index(reference)] -= 1
         estimable = np.allclose(contrast @ inverse @ design, contrast)
         if name != reference and estimable:
-            error = math.sqrt(variance * np.sum((contrast @ inverse) ** 2))
+            error = deviation * math.sqrt(np.sum((contrast @ inverse) ** 2))
             value = float(contrast @ coefficients)
             low, high = stats.t.interval(coverage, degrees, value, error)
             p_value = 2 * stats.t.sf(abs(value) / error, degrees)

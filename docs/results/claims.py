@@ -75,21 +75,14 @@ def literal_gaps(
     heading = {"BLEU (dev)": "dev BLEU", "perplexity (dev)": "dev perplexity"}[score]
     columns = earlier.columns("system", heading)
     scores: Mapping[str, float] = dict(zip(*columns, strict=True))
+    plain = {
+        name: statistics.mean(derived.by_seed(results, system, score).values())
+        for name, (system, _) in derived.DEPTHS.items()
+    }
     base = scores[_EARLIER[_BASE]]
     return {
-        name: scores[label] - _plain_score(results, name, score, base)
-        for name, label in _EARLIER.items()
+        name: scores[label] - plain.get(name, base) for name, label in _EARLIER.items()
     }
-
-
-def _plain_score(
-    results: Sequence[Result], name: str, score: str, base: float
-) -> float:
-    """Return what a row is compared with: the Transformer of its depth, or `base`."""
-    if name not in derived.DEPTHS:
-        return base
-    plain, _ = derived.DEPTHS[name]
-    return statistics.mean(derived.by_seed(results, plain, score).values())
 
 
 def nll_after(curves: Sequence[Curve], name: str, share: float) -> float:
