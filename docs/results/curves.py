@@ -166,11 +166,6 @@ def _check_finished(
     Raises:
         UserError: If the training run is to be resumed first.
     """
-    if not run.training:
-        raise UserError(
-            f"received run={folder} of an earlier version, which did not record its "
-            "number of steps: resume it with t2t train, which adds the number."
-        )
     settings = run.train_settings(folder)
     if settings.train_steps in evaluations or _stopped_early(run, evaluations):
         return

@@ -121,21 +121,32 @@ def difference_texts(
     Returns:
         Texts by the names in `NAMES`, "not yet measured" without enough seeds.
     """
-    texts = {}
-    for score, short in NAMES.items():
-        scores = form_runs.scores_by_block(results, score, repeats)
-        tested = _tested(scores, form_runs.system_of(reference))
-        found = tested.get(form_runs.system_of(name))
-        if found is None:
-            texts[short] = NOT_YET
-            continue
-        value, interval = _estimate(score, found)
-        texts[short] = (
-            f"{value} ({100 * COVERAGE:.0f} % interval {interval}, "
-            f"{p_value_text(found.p_value, 3)}, detectable "
-            f"{_detectable(score, found)})"
+    return {
+        short: difference_text(
+            form_runs.scores_by_block(results, score, repeats), score, name, reference
         )
-    return texts
+        for score, short in NAMES.items()
+    }
+
+
+def difference_text(scores: Scores, score: str, name: str, reference: str) -> str:
+    """Write the difference of one reading from another, or "not yet measured".
+
+    Args:
+        scores: System -> block -> score.
+        score: Name of the score.
+        name: Name of a row.
+        reference: Name of the row to compare with.
+    """
+    tested = _tested(scores, form_runs.system_of(reference))
+    found = tested.get(form_runs.system_of(name))
+    if found is None:
+        return NOT_YET
+    value, interval = _estimate(score, found)
+    return (
+        f"{value} ({100 * COVERAGE:.0f} % interval {interval}, "
+        f"{p_value_text(found.p_value, 3)}, detectable {_detectable(score, found)})"
+    )
 
 
 def model_texts(results: Sequence[Result], repeats: Sequence[Repeat]) -> dict[str, str]:
