@@ -49,7 +49,6 @@ def precious(tmp_path_factory):
 @pytest.mark.parametrize("name", ["file", "file.0123abcd", "a.incomplete"])
 def test_the_name_of_an_incomplete_file_tells_its_complete_one(name):
     assert complete_name(incomplete_name(name)) == name
-    assert complete_name("file.incomplete") == "file"  # of an earlier version
 
 
 def test_a_link_under_a_name_that_can_be_guessed_is_not_followed(tmp_path, precious):

@@ -12,7 +12,7 @@ import numpy as np
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_folder, check_new_folder
-from t2t_repro.runs.run import NO_DATA, Run, recorded_settings, save_tokenizers
+from t2t_repro.runs.run import Run, describe_run, save_tokenizers
 from t2t_repro.runs.system import System
 from t2t_repro.runs.training_config import resolved_hparams
 from t2t_repro.settings.train_settings import TrainSettings
@@ -80,20 +80,8 @@ class ImportedModel:
             train_steps=max(step, 1),
             t2t_usr_dir=self.t2t_usr_dir,
         )
-        usr_dir = self.t2t_usr_dir
-        return Run(
-            problem=self.problem,
-            model=settings.model,
-            hparams_set=self.hparams_set,
-            hparams=resolved_hparams(settings),
-            random_seed=settings.random_seed,
-            num_replicas=1,
-            data_dir="" if self.data is None else str(self.data.folder.resolve()),
-            data_digest=NO_DATA if self.data is None else self.data.digest,
-            usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
-            tokenizers={},
-            training=recorded_settings(settings),
-        )
+        hparams = resolved_hparams(settings)
+        return describe_run(settings, hparams, self.problem, self.data)
 
     def build(self) -> keras.Model:
         """Return the model with its weights.

@@ -20,8 +20,8 @@ from t2t_repro.runs.run import (
     NO_DATA,
     RUN_FILE,
     Run,
+    describe_run,
     member_folders,
-    recorded_settings,
     save_tokenizers,
 )
 from t2t_repro.runs.run_checkpoints import check_fits
@@ -64,7 +64,9 @@ def begin_or_resume(
     output_dir = Path(settings.output_dir)
     tokenizers = data.tokenizers()
     _check_sharing(config.hparams, *tokenizers)
-    asked = describe_run(settings, config.hparams, data, num_replicas)
+    asked = describe_run(
+        settings, config.hparams, data.problem.name, data, num_replicas
+    )
     if before is not None:
         before.check_same_tokenizers(output_dir, *tokenizers)
         before.check_resumable(asked, output_dir)
@@ -85,26 +87,6 @@ def begin_or_resume(
         run = dataclasses.replace(asked, tokenizers=names)
     run.save(output_dir)
     return run
-
-
-def describe_run(
-    settings: TrainSettings, hparams: HParams, data: PreparedData, num_replicas: int
-) -> Run:
-    """Return the description of a run, without its tokenizers."""
-    usr_dir = settings.t2t_usr_dir
-    return Run(
-        problem=data.problem.name,
-        model=settings.model,
-        hparams_set=settings.hparams_set,
-        hparams=hparams,
-        random_seed=settings.random_seed,
-        num_replicas=num_replicas,
-        data_dir=str(data.folder.resolve()),
-        data_digest=data.digest,
-        usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
-        tokenizers={},
-        training=recorded_settings(settings),
-    )
 
 
 def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> None:
@@ -164,16 +146,9 @@ def resumed_settings(
         given: Values of `TrainSettings` by name; hparams are added to the run's own.
 
     Raises:
-        UsageError: If an earlier version began the run, which did not record the
-            number of steps, and `given` does not have it.
         UserError: If another hparams set is given, whose values may contradict the
             run's own hparams; or see `Run.package`.
     """
-    if not run.training and "train_steps" not in given:
-        raise UsageError(
-            f"{output_dir} holds a run of an earlier version, which did not record its "
-            "number of steps: give train_steps."
-        )
     settings = run.train_settings(output_dir)
     changes = dict(given)
     if "hparams_set" in changes:

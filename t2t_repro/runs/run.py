@@ -34,6 +34,7 @@ from t2t_repro.user_packages import is_imported, is_remembered
 if TYPE_CHECKING:
     import keras
 
+    from t2t_repro.data.prepared import PreparedData
     from t2t_repro.runs.system import System
 
 
@@ -89,8 +90,7 @@ class Run:
             program trained, until training continues.
         usr_dir: Absolute path of the user's package, or None.
         tokenizers: File names, in the run's folder, of "inputs" and "targets".
-        training: Values of `TrainSettings` that may change when a run is resumed;
-            empty if an earlier version wrote the file.
+        training: Values of `TrainSettings` that may change when a run is resumed.
         versions: Versions of the software that began the run.
         format: Version of the file's format.
     """
@@ -105,7 +105,7 @@ class Run:
     data_digest: str
     usr_dir: str | None
     tokenizers: dict[str, str]
-    training: dict[str, Any] = dataclasses.field(default_factory=dict)
+    training: dict[str, Any]
     versions: dict[str, str] = dataclasses.field(default_factory=software_versions)
     format: int = FORMAT
 
@@ -315,9 +315,36 @@ class Run:
         )
 
 
-def recorded_settings(settings: TrainSettings) -> dict[str, Any]:
-    """Return the settings that `Run.training` holds."""
-    return {name: getattr(settings, name) for name in _TRAINING}
+def describe_run(
+    settings: TrainSettings,
+    hparams: HParams,
+    problem: str,
+    data: PreparedData | None,
+    num_replicas: int = 1,
+) -> Run:
+    """Return the description of a run, without its tokenizers.
+
+    Args:
+        settings: Settings of its training.
+        hparams: Every value, including overrides.
+        problem: Name of the problem.
+        data: The prepared data, or None if there is none yet.
+        num_replicas: Replicas that share a global batch.
+    """
+    usr_dir = settings.t2t_usr_dir
+    return Run(
+        problem=problem,
+        model=settings.model,
+        hparams_set=settings.hparams_set,
+        hparams=hparams,
+        random_seed=settings.random_seed,
+        num_replicas=num_replicas,
+        data_dir="" if data is None else str(data.folder.resolve()),
+        data_digest=NO_DATA if data is None else data.digest,
+        usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
+        tokenizers={},
+        training={name: getattr(settings, name) for name in _TRAINING},
+    )
 
 
 def save_tokenizers(

@@ -20,8 +20,8 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.branch_weights import branch_monitor
 from t2t_repro.runs.devices import check_memory, choose_xla, has_gpu, step_options
 from t2t_repro.runs.evaluators import TrainingContext, make_evaluators, make_monitors
-from t2t_repro.runs.resuming import begin_or_resume, describe_run
-from t2t_repro.runs.run import Run
+from t2t_repro.runs.resuming import begin_or_resume
+from t2t_repro.runs.run import Run, describe_run
 from t2t_repro.runs.run_checkpoints import average_paths, current_average
 from t2t_repro.runs.tensorboard import write_beginning, write_end
 from t2t_repro.runs.training_config import TrainingConfig
@@ -155,7 +155,8 @@ def _train_as_worker(
     recommends; they are those of the chief.
     """
     settings = config.settings
-    run = describe_run(settings, config.hparams, data, strategy.num_replicas_in_sync)
+    replicas = strategy.num_replicas_in_sync
+    run = describe_run(settings, config.hparams, data.problem.name, data, replicas)
     with tempfile.TemporaryDirectory() as folder:
         log = MetricsLog(folder)
         trainer = make_trainer(config, run, data, strategy, size, log=log)

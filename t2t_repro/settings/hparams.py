@@ -8,7 +8,6 @@ existing models, so that the `hparams.json` of earlier runs remains readable.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -48,9 +47,6 @@ _LENGTH = {"unit": "tokens", "at_least": 1, "at_most": MAX_LENGTH}
 _LENGTH_OR_0 = {"unit": "tokens", "at_least": 0, "at_most": MAX_LENGTH}
 _SHARE = {"at_least": 0, "below": 1}
 _PROBABILITY = {"unit": "probability", "at_least": 0, "below": 1}
-
-# Settings that earlier versions wrote to `hparams.json` and that nothing ever read.
-RETIRED = ("optimizer",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,12 +330,6 @@ class HParams(TypedSettings):
     def learning_rate_factors(self) -> tuple[str, ...]:
         """Factors of `learning_rate_schedule`."""
         return tuple(self.learning_rate_schedule.split("*"))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read saved settings, without the `RETIRED` ones."""
-        kept = {name: value for name, value in values.items() if name not in RETIRED}
-        return super().from_dict(kept)
 
     def parse(self, text: str) -> Self:
         """Apply overrides written as `name=value,name=value`.

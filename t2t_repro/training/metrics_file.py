@@ -54,7 +54,7 @@ def split_records(output_dir: str | Path, split: str) -> list[dict[str, Any]]:
 def by_step(
     records: Sequence[Mapping[str, Any]], split: str
 ) -> dict[int, Mapping[str, Any]]:
-    """Return the last record of each step; runs of earlier versions may repeat some.
+    """Return the last record of each step.
 
     Args:
         records: Records of any split.
@@ -67,7 +67,7 @@ def training_seconds(records: Sequence[Mapping[str, Any]]) -> float:
     """Sum the times between lines of metrics, because training may have paused.
 
     The first updates of their shapes count with their own time, not with the rate of
-    the others. Lines of earlier versions, without their number, count them twice.
+    the others.
 
     Args:
         records: Records of any split.

@@ -132,12 +132,6 @@ def test_a_training_that_stopped_early_is_finished(tmp_path):
             curve_of(folder, "plain")
 
 
-def test_a_run_of_an_earlier_version_is_refused(tmp_path):
-    description = dataclasses.replace(DESCRIPTION, training={})
-    with pytest.raises(UserError, match="of an earlier version"):
-        curve_of(run(tmp_path, description=description), "plain")
-
-
 def test_a_line_of_metrics_that_was_cut_short_is_left_out(tmp_path):
     folder = run(tmp_path)
     with (folder / "metrics.jsonl").open("a") as file:

@@ -7,30 +7,41 @@ import pytest
 pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
 from results import peaks
-from results.form_runs import Repeat
+from results.form_runs import CONTROL, Repeat, system_of
 from t2t_repro.features.reproduction.result_files import NOT_YET
 from tests.support.curve import CURVE
-from tests.support.form_runs import AROUND, PLAIN, result, table_rows
+from tests.support.form_runs import AROUND, result, table_rows
 
-HALF = dataclasses.replace(
-    CURVE, name=f"{AROUND}-long-peak0.5", seed=1, steps=(10, 20), nll=(3.0, 2.25)
-)
-OTHERS = [
-    dataclasses.replace(HALF, name=f"{AROUND}-long-peak2", seed=2, nll=(3.0, 1.0)),
-    dataclasses.replace(HALF, name=f"{PLAIN}-long-peak0.5", nll=(3.0, 1.0)),
+TRANSFORMER = system_of(CONTROL)
+NLL = {
+    TRANSFORMER: (2.0, 2.125, 2.25, 2.0625, 2.1875),
+    AROUND: (2.5, 2.75, 2.625, 2.5, 2.75),
+}
+TWICE = [
+    dataclasses.replace(CURVE, name=f"{name}-long-peak2", seed=seed, nll=(3.0, nll))
+    for name, values in NLL.items()
+    for seed, nll in enumerate(values)
 ]
 
 
-def test_the_last_nll_of_other_peaks_is_shown_beside_the_same_seed_on_a_cpu():
-    repeats = [
-        Repeat(AROUND, 1, {"nll (dev)": 2.5}),
-        Repeat(AROUND, 2, {"nll (dev)": 9.0}),
-    ]
+def test_the_last_nll_of_other_peaks_is_shown_beside_the_seeds_on_a_cpu():
+    half = dataclasses.replace(CURVE, name=f"{AROUND}-long-peak0.5", nll=(3.0, 2.25))
+    repeats = [Repeat(AROUND, seed, {"nll (dev)": 2.0 + seed}) for seed in (1, 2)]
     accelerated = dataclasses.replace(result(AROUND, 1, 9.0), versions={"jax": "1"})
-    found = table_rows(peaks.table([accelerated], [HALF, *OTHERS], repeats))
-    assert found[-1] == {
+    scores = peaks.scores_by_peak([accelerated], [half, *TWICE], repeats)
+    assert table_rows(peaks.table(scores))[-1] == {
         "row": "`forms/around`",
-        "half the peak": "2.250",
-        "the peak of all rows": "2.500",
-        "twice the peak": NOT_YET,
+        "half the peak": "2.250 (one seed)",
+        "the peak of all rows": "3.500 ± 0.707 (2 seeds)",
+        "twice the peak": "2.625 ± 0.125 (5 seeds)",
     }
+
+
+def test_a_reading_is_compared_with_the_transformer_at_the_same_peak():
+    values = peaks.values(peaks.scores_by_peak([], TWICE, []))
+    # The differences of the seeds are 0.5, 0.625, 0.375, 0.4375 and 0.5625.
+    assert values["twice"]["around_gap"].startswith(
+        "+0.500 (95 % interval +0.377 to +0.623, p < 0.001"
+    )
+    assert values["half"]["around_gap"] == NOT_YET
+    assert values["twice"]["weighted_gap"] == NOT_YET

@@ -483,15 +483,6 @@ def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
     assert set(unchanged.hparams.split(",")) == {*VALUES["hparams"].split(",")}
 
 
-def test_a_run_of_an_earlier_version_needs_the_number_of_steps(trained):
-    trained.train(t2t_usr_dir=None)
-    run = dataclasses.replace(Run.load_existing(trained.output_dir), training={})
-    with pytest.raises(UsageError, match="train_steps"):
-        resumed_settings(run, trained.output_dir, {"random_seed": 1})
-    resumed = resumed_settings(run, trained.output_dir, {"train_steps": 5})
-    assert resumed.train_steps == 5
-
-
 def test_another_set_is_refused_before_the_runs_overrides_are_added_to_it(trained):
     """With its own `max_length`, the set might not allow the run's `packed_length`."""
     trained.train(t2t_usr_dir=None)

@@ -15,7 +15,7 @@ from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs import TrainSettings
-from t2t_repro.runs.run import FORMAT, RUN_FILE, Run, recorded_settings
+from t2t_repro.runs.run import FORMAT, RUN_FILE, Run, describe_run
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.user_packages import remember
 from tests.support.recorder import Recorder, record
@@ -68,6 +68,7 @@ def make_run(**changes):
         "data_digest": "0123",
         "usr_dir": None,
         "tokenizers": {"inputs": "shared.symbols", "targets": "shared.symbols"},
+        "training": {},
     }
     return Run(**(values | changes))
 
@@ -79,7 +80,7 @@ def described(**changes):
         "model": "another",
         "random_seed": 11,
         "usr_dir": "/package",
-        "training": recorded_settings(SETTINGS),
+        "training": describe_run(SETTINGS, BASE, "", None).training,
     }
     return make_run(**(values | changes))
 

@@ -12,7 +12,7 @@ from benchmarks.accelerator.program import run_program
 from benchmarks.accelerator.rows.export import job_of
 from benchmarks.accelerator.rows.job import Job, Outcome
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.runs.resuming import describe_run
+from t2t_repro.runs.run import describe_run
 from t2t_repro.runs.training_config import resolved_hparams
 from t2t_repro.settings.train_settings import TrainSettings
 
@@ -34,7 +34,7 @@ def make_job(
         average_last=2,
         decode_hparams="beam_size=3,extra_length=5",
     )
-    run = describe_run(settings, resolved_hparams(settings), data, 1)
+    run = describe_run(settings, resolved_hparams(settings), data.problem.name, data)
     return job_of(others.pop("name", "job"), run, data, seeds, **others)
 
 

@@ -422,7 +422,3 @@ def test_first_updates_count_with_their_own_time_only():
     ]
     # The first update, seven at half a step per second, and the three others.
     assert training_seconds(records) == 16.0 + 7 / 0.5 + 50.0
-    # An earlier version did not write their number.
-    for record in records:
-        del record["compiled_updates"]
-    assert training_seconds(records) == 16.0 + 10 / 0.5 + 50.0

@@ -33,8 +33,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.row_plan import plan_of
 from t2t_repro.features.reproduction.run_row import open_data, train_settings
-from t2t_repro.runs.resuming import describe_run
-from t2t_repro.runs.run import RUN_FILE, Run
+from t2t_repro.runs.run import RUN_FILE, Run, describe_run
 from t2t_repro.runs.training_config import resolved_hparams
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
@@ -114,7 +113,9 @@ def row_jobs(args: argparse.Namespace) -> tuple[list[Job], PreparedData]:
     jobs = []
     for name, count in args.what:
         settings = train_settings(plans[name], "")
-        run = describe_run(settings, resolved_hparams(settings), data, 1)
+        run = describe_run(
+            settings, resolved_hparams(settings), data.problem.name, data
+        )
         seeds = range(args.first_seed, args.first_seed + (count or args.seeds))
         title = f"{name.replace('/', '-')}-{args.scale}"
         jobs.append(job_of(title, run, data, seeds, row=name, scale=args.scale))

@@ -28,7 +28,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.row_plan import plan_of
 from t2t_repro.features.reproduction.run_row import train_settings
-from t2t_repro.runs.resuming import describe_run
+from t2t_repro.runs.run import describe_run
 from t2t_repro.runs.training_config import resolved_hparams
 from tests.support.accelerator_jobs import call, make_job
 
@@ -126,7 +126,7 @@ def test_a_batch_that_waits_keeps_its_turn():
 
 def row_job(data, name, scale, seeds):
     settings = train_settings(plan_of(*find_row(name), scale), "")
-    run = describe_run(settings, resolved_hparams(settings), data, 1)
+    run = describe_run(settings, resolved_hparams(settings), data.problem.name, data)
     return job_of(name.replace("/", "-"), run, data, seeds, row=name, scale=scale)
 
 
@@ -177,8 +177,8 @@ def test_what_cannot_be_trained_there_is_a_user_error(data):
     run = describe_run(
         train_settings(plan_of(*find_row("table3/base"), "long"), ""),
         job.hparams,
+        data.problem.name,
         data,
-        1,
     )
     training = run.training | {"decode_hparams": "beam_size=2,coverage_penalty=0.1"}
     for changes, message in (
