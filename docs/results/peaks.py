@@ -1,25 +1,27 @@
-"""Dev nll of the main readings at other peaks of the learning rate."""
+"""Scores of the main readings at other peaks of the learning rate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
 
 from results import form_runs
 from results.additive_model import Scores
-from results.curves import Curve
-from results.form_differences import difference_text
-from results.form_runs import NLL, SCALE, Repeat
+from results.form_differences import NAMES, difference_text
+from results.form_runs import Repeat
 from results.tables import without_empty_columns
 from t2t_repro.features.reproduction.order_agreement import decimals
 from t2t_repro.features.reproduction.report_writer import mean_and_spread
-from t2t_repro.features.reproduction.result_files import NOT_YET, Result
+from t2t_repro.features.reproduction.result_files import NOT_YET, Result, results_in
 from t2t_repro.text_tables import markdown
 
 ROWS = (form_runs.CONTROL, form_runs.WEIGHTED, form_runs.EQUATION)
-# The peaks, as multiples of the peak of all rows.
-PEAKS = {"half": "0.5", "own": "", "twice": "2", "four": "4"}
+# Results of SYSTEM with another peak have the name SYSTEM and one of these.
+_SUFFIXES = {"half": "-peak0.5", "own": "", "twice": "-peak2", "four": "-peak4"}
 _HEADINGS = (
     "row",
+    "score",
     "half the peak",
     "the peak of all rows",
     "twice the peak",
@@ -27,73 +29,87 @@ _HEADINGS = (
 )
 
 
+@cache
+def recorded_runs() -> tuple[Result, ...]:
+    """Return the results of the repository at other peaks, which are a CPU's."""
+    return results_in(resources.files("results") / "data/peaks")
+
+
 def scores_by_peak(
-    results: Sequence[Result], curves: Sequence[Curve], repeats: Sequence[Repeat]
+    results: Sequence[Result],
+    repeats: Sequence[Repeat],
+    others: Sequence[Result],
+    score: str,
 ) -> dict[str, Scores]:
-    """Return the dev nll after the last update of the rows' runs on CPUs.
+    """Return a score of the rows' runs on CPUs.
 
     Args:
         results: Results of any systems.
-        curves: Learning curves; those named SYSTEM-long-peak2 have twice the peak.
-        repeats: More runs.
+        repeats: More runs of them.
+        others: Results at other peaks.
+        score: Name of the score.
 
     Returns:
-        Name in `PEAKS` -> system -> seed -> nll.
+        "half", "own", "twice" or "four" -> system -> seed -> score.
     """
+    runs = [Repeat(x.system, x.seed, x.scores) for x in others]
+    blocks = form_runs.scores_by_block(results, score, repeats)
+    for system, own in blocks.items():
+        for (accelerated, seed), value in own.items():
+            if not accelerated:
+                runs.append(Repeat(system, seed, {score: value}))
     systems = [form_runs.system_of(name) for name in ROWS]
-    found: dict[str, Scores] = {
+    return {
         peak: {
             system: {
-                curve.seed: curve.nll[-1]
-                for curve in curves
-                if curve.name == f"{system}-{SCALE}-peak{factor}"
+                run.seed: run.scores[score]
+                for run in runs
+                if run.system == f"{system}{suffix}"
             }
             for system in systems
         }
-        for peak, factor in PEAKS.items()
+        for peak, suffix in _SUFFIXES.items()
     }
-    blocks = form_runs.scores_by_block(results, NLL, repeats)
-    found["own"] = {
-        system: {
-            seed: nll
-            for (accelerated, seed), nll in blocks.get(system, {}).items()
-            if not accelerated
-        }
-        for system in systems
-    }
+
+
+def table(
+    results: Sequence[Result], repeats: Sequence[Repeat], others: Sequence[Result]
+) -> str:
+    """Return the means of `scores_by_peak` as a table."""
+    lines: list[Sequence[str]] = [_HEADINGS]
+    for score in NAMES:
+        peaks = scores_by_peak(results, repeats, others, score).values()
+        for name in ROWS:
+            cells = [_mean(scores, score, name) for scores in peaks]
+            lines.append([f"`forms/{name}`", score, *cells])
+    return "\n".join(markdown(without_empty_columns(lines)))
+
+
+def values(
+    results: Sequence[Result], repeats: Sequence[Repeat], others: Sequence[Result]
+) -> dict[str, Mapping[str, str]]:
+    """Return what the page says of the dev nll and of BLEU at a peak.
+
+    Returns:
+        Names such as "twice_weighted" and "twice_weighted_gap" -> "nll" and "BLEU" ->
+        the mean of a row, or its difference from the Transformer with the same dropout
+        and peak; "not yet measured" without runs.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for score, short in NAMES.items():
+        by_peak = scores_by_peak(results, repeats, others, score)
+        for peak, scores in by_peak.items():
+            for name in ROWS:
+                own = found.setdefault(f"{peak}_{name}", {})
+                own[short] = _mean(scores, score, name) or NOT_YET
+            for name in ROWS[1:]:
+                text = difference_text(scores, score, name, form_runs.CONTROL)
+                found.setdefault(f"{peak}_{name}_gap", {})[short] = text
     return found
 
 
-def table(scores: dict[str, Scores]) -> str:
-    """Return the means of `scores_by_peak` as a table."""
-    lines = [
-        [f"`forms/{name}`", *(_mean(scores[peak], name) for peak in PEAKS)]
-        for name in ROWS
-    ]
-    return "\n".join(markdown(without_empty_columns([_HEADINGS, *lines])))
-
-
-def values(scores: dict[str, Scores]) -> dict[str, dict[str, str]]:
-    """Return what the page says of `scores_by_peak`.
-
-    Returns:
-        Name in `PEAKS` -> row -> its mean; and for the readings, such as
-        "weighted_gap", the difference from the Transformer with the same dropout.
-    """
-    return {
-        peak: {
-            **{name: _mean(own, name) or NOT_YET for name in ROWS},
-            **{
-                f"{name}_gap": difference_text(own, NLL, name, form_runs.CONTROL)
-                for name in ROWS[1:]
-            },
-        }
-        for peak, own in scores.items()
-    }
-
-
-def _mean(scores: Scores, name: str) -> str:
+def _mean(scores: Scores, score: str, name: str) -> str:
     """Return the mean over a row's seeds, their deviation and number."""
     own = [*scores[form_runs.system_of(name)].values()]
     seeds = f" ({len(own)} seeds)" if len(own) > 1 else " (one seed)" if own else ""
-    return mean_and_spread(own, decimals(NLL)) + seeds
+    return mean_and_spread(own, decimals(score)) + seeds

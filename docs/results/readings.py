@@ -49,7 +49,7 @@ def tables(
         "systems": ablation.systems(),
         "repeats": form_runs.repeats_table(results, repeats),
         "forms": ablation.forms(results, curves),
-        "peaks": peaks.table(peaks.scores_by_peak(results, curves, repeats)),
+        "peaks": peaks.table(results, repeats, peaks.recorded_runs()),
     }
     for prefix, reference in (("", form_runs.PLAIN), ("control_", form_runs.CONTROL)):
         found[f"{prefix}differences"] = form_differences.differences_table(
@@ -87,7 +87,7 @@ def values(
         "cpu_differences": form_runs.repeat_gaps(results, repeats),
         "course": _course_texts(curves),
         "loss_gaps": losses.gaps(curves),
-        "peaks": peaks.values(peaks.scores_by_peak(results, curves, repeats)),
+        "peaks": peaks.values(results, repeats, peaks.recorded_runs()),
         "sizes": derived.parameter_share(results, derived.WEIGHTED, "transformer_big"),
         "long_nll": {
             name: derived.long_nll(results, system) for name, system in _LONG.items()

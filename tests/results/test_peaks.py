@@ -9,7 +9,6 @@ pytest.importorskip("scipy", reason="the extra `results` is not installed")
 from results import peaks
 from results.form_runs import CONTROL, Repeat, system_of
 from t2t_repro.features.reproduction.result_files import NOT_YET
-from tests.support.curve import CURVE
 from tests.support.form_runs import AROUND, result, table_rows
 
 TRANSFORMER = system_of(CONTROL)
@@ -18,19 +17,24 @@ NLL = {
     AROUND: (2.5, 2.75, 2.625, 2.5, 2.75),
 }
 TWICE = [
-    dataclasses.replace(CURVE, name=f"{name}-long-peak2", seed=seed, nll=(3.0, nll))
+    result(f"{name}-peak2", seed, nll)
     for name, values in NLL.items()
     for seed, nll in enumerate(values)
 ]
 
 
-def test_the_last_nll_of_other_peaks_is_shown_beside_the_seeds_on_a_cpu():
-    half = dataclasses.replace(CURVE, name=f"{AROUND}-long-peak0.5", nll=(3.0, 2.25))
-    repeats = [Repeat(AROUND, seed, {"nll (dev)": 2.0 + seed}) for seed in (1, 2)]
+def test_scores_at_other_peaks_are_shown_beside_those_of_the_seeds_on_a_cpu():
+    repeats = [
+        Repeat(AROUND, seed, {"nll (dev)": 2.0 + seed, "BLEU (dev+test)": 30.0})
+        for seed in (1, 2)
+    ]
     accelerated = dataclasses.replace(result(AROUND, 1, 9.0), versions={"jax": "1"})
-    scores = peaks.scores_by_peak([accelerated], [half, *TWICE], repeats)
-    assert table_rows(peaks.table(scores))[-1] == {
+    half = result(f"{AROUND}-peak0.5", 1, 2.25)
+    rows = table_rows(peaks.table([accelerated], repeats, [half, *TWICE]))
+    found = next(x for x in rows if x["row"] == "`forms/around`")
+    assert found == {
         "row": "`forms/around`",
+        "score": "nll (dev)",
         "half the peak": "2.250 (one seed)",
         "the peak of all rows": "3.500 ± 0.707 (2 seeds)",
         "twice the peak": "2.625 ± 0.125 (5 seeds)",
@@ -38,10 +42,10 @@ def test_the_last_nll_of_other_peaks_is_shown_beside_the_seeds_on_a_cpu():
 
 
 def test_a_reading_is_compared_with_the_transformer_at_the_same_peak():
-    values = peaks.values(peaks.scores_by_peak([], TWICE, []))
+    values = peaks.values([], [], TWICE)
     # The differences of the seeds are 0.5, 0.625, 0.375, 0.4375 and 0.5625.
-    assert values["twice"]["around_gap"].startswith(
+    assert values["twice_around_gap"]["nll"].startswith(
         "+0.500 (95 % interval +0.377 to +0.623, p < 0.001"
     )
-    assert values["half"]["around_gap"] == NOT_YET
-    assert values["twice"]["weighted_gap"] == NOT_YET
+    assert values["half_around_gap"]["nll"] == NOT_YET
+    assert values["twice_weighted_gap"]["nll"] == NOT_YET
