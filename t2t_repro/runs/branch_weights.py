@@ -26,7 +26,7 @@ def branched_layers(
 
     Yields:
         A name such as "encoder/layer_0", and the sublayers that own "kappa" and
-        "alpha". They are one sublayer or two.
+        "alpha". They are one sublayer or two. With `branch_merged`, "kappa" is missing.
     """
     for stack in (model.encoder, model.decoder):
         for layer in stack.layers:
@@ -68,8 +68,8 @@ def branch_values(model: keras.Model) -> list[dict[str, Any]]:
         model: A `Transformer` with branched attention.
 
     Returns:
-        Dictionaries with "name", such as "encoder layer 1", and "kappa" and "alpha",
-        one number per branch.
+        Dictionaries with "name", such as "encoder layer 1", and "kappa" and "alpha" as
+        far as the layer has them, one number per branch.
     """
     return [
         {"name": _title(name), **_weights_of(owners)}
@@ -79,8 +79,8 @@ def branch_values(model: keras.Model) -> list[dict[str, Any]]:
 
 def _weights_of(owners: dict[str, keras.layers.Layer]) -> dict[str, list[float]]:
     return {
-        kind: keras.ops.convert_to_numpy(owners[kind].branch_weights()[kind]).tolist()
-        for kind in ("kappa", "alpha")
+        kind: keras.ops.convert_to_numpy(owner.branch_weights()[kind]).tolist()
+        for kind, owner in owners.items()
     }
 
 

@@ -59,6 +59,15 @@ def test_the_monitor_writes_every_weight(model, tmp_path):
     assert len(weights) == 4 * 2 * 2
 
 
+def test_a_layer_without_kappa_has_alpha_alone():
+    model = tiny_transformer(branched_attention="split", branch_merged=True)
+    replace_branch_weights(model, "uniform", seed=1)
+    assert branch_values(model)[0] == {
+        "name": "encoder layer 1",
+        "alpha": pytest.approx([0.5, 0.5]),
+    }
+
+
 def test_the_values_of_every_layer_have_its_number(model):
     values = branch_values(model)
     assert [layer["name"] for layer in values] == [

@@ -517,13 +517,16 @@ def test_light_and_dark_follow_the_system_and_the_button(page, browser):
 
 def test_branch_weights_are_drawn_beside_the_rest(page):
     steps = [10, 20]
-    names = ["encoder layer 1", "decoder layer 1"]
+    kappas = {  # None of a layer in which it is merged with alpha.
+        "encoder layer 1": {"kappa": [0.25, 0.75]},
+        "decoder layer 1": {},
+    }
     branches = [
         {
             "step": step,
             "layers": [
-                {"name": name, "kappa": [0.25, 0.75], "alpha": [step / 20, 0.1]}
-                for name in names
+                {"name": name, **kappa, "alpha": [step / 20, 0.1]}
+                for name, kappa in kappas.items()
             ],
         }
         for step in steps
@@ -532,9 +535,9 @@ def test_branch_weights_are_drawn_beside_the_rest(page):
     page.wait(".chart")
     charts = [c.get_attribute("aria-label") for c in page.all(".chart")]
     assert charts == [
-        f"{symbol} of {name} at step 20: {values}"
-        for name in names
-        for symbol, values in ((KAPPA, "0.250, 0.750"), (ALPHA, "1.000, 0.100"))
+        f"{KAPPA} of encoder layer 1 at step 20: 0.250, 0.750",
+        f"{ALPHA} of encoder layer 1 at step 20: 1.000, 0.100",
+        f"{ALPHA} of decoder layer 1 at step 20: 1.000, 0.100",
     ]
     # y = 53 at 0 and 5 at the largest value
     line = page.all(".chart")[1].find_element("css selector", "polyline")

@@ -762,8 +762,8 @@ function branchSection(records, step, theme) {
 		...records[0].layers.flatMap(({ name }, i) => [
 			el("h4", { text: name }),
 			el("div", { class: "branch-charts" },
-				branchChart(name, "κ", records, ({ layers }) => layers[i].kappa, step, theme),
-				branchChart(name, "α", records, ({ layers }) => layers[i].alpha, step, theme)),
+				...[["κ", "kappa"], ["α", "alpha"]].filter(([, kind]) => kind in records[0].layers[i])
+					.map(([symbol, kind]) => branchChart(name, symbol, records, ({ layers }) => layers[i][kind], step, theme))),
 		]));
 }
 
