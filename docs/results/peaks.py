@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
@@ -87,7 +87,7 @@ def table(
 
 def values(
     results: Sequence[Result], repeats: Sequence[Repeat], others: Sequence[Result]
-) -> dict[str, Mapping[str, str]]:
+) -> dict[str, dict[str, str]]:
     """Return what the page says of the dev nll and of BLEU at a peak.
 
     Returns:
