@@ -77,7 +77,7 @@ def literal_gaps(
     scores: Mapping[str, float] = dict(zip(*columns, strict=True))
     plain = {
         name: statistics.mean(derived.by_seed(results, system, score).values())
-        for name, (system, _) in derived.DEPTHS.items()
+        for name, (system, _) in derived.SIZES.items()
     }
     base = scores[_EARLIER[_BASE]]
     return {

@@ -27,13 +27,16 @@ AROUND = f"{WEIGHTED}_around"  # the reading of earlier versions
 
 # Rows of Table 3 whose heads or keys are too narrow at a quarter of the width.
 TOO_NARROW = ("a_h32", "b_dk16")
-# The paper's number of layers -> the Transformer, and the Weighted Transformer.
-DEPTHS = {
+# The paper's number of layers, or its large size -> the Transformer, and the Weighted
+# Transformer.
+SIZES = {
     "n2": (f"{PLAIN}_c_n2", "weighted_transformer_n2"),
     "n4": (f"{PLAIN}_c_n4", "weighted_transformer_n4"),
     "n6": (PLAIN, WEIGHTED),
     "n8": (f"{PLAIN}_c_n8", "weighted_transformer_n8"),
     "n8_equal_dropout": (f"{PLAIN}_c_n8", "weighted_transformer_n8_dropout1"),
+    "big": ("transformer_big", "weighted_transformer_big"),
+    "big_dropout1": ("transformer_big_dropout1", "weighted_transformer_big_dropout1"),
 }
 # Score -> its name in the template.
 SCORES = {
@@ -141,20 +144,20 @@ def accelerated(results: Sequence[Result]) -> dict[str, float | str]:
     }
 
 
-def depth_gaps(results: Sequence[Result], score: str) -> dict[str, float]:
-    """Return how much better the Weighted Transformer scores, by number of layers.
+def size_gaps(results: Sequence[Result], score: str) -> dict[str, float]:
+    """Return how much better the Weighted Transformer scores, by size.
 
     Args:
         results: Results of any systems.
         score: Name of the score.
 
     Returns:
-        By the names of `DEPTHS`, the difference between the means, weighted minus
+        By the names of `SIZES`, the difference between the means, weighted minus
         plain.
     """
     means = {
         name: [statistics.mean(by_seed(results, x, score).values()) for x in pair]
-        for name, pair in DEPTHS.items()
+        for name, pair in SIZES.items()
     }
     return {name: weighted - plain for name, (plain, weighted) in means.items()}
 
