@@ -125,10 +125,10 @@ def shared_translators() -> Iterator[None]:
 @pytest.fixture
 def without_xla(monkeypatch):
     """Compile nothing: XLA takes seconds per batch shape and never frees its code."""
-    import t2t_repro.training.step
+    import t2t_repro.runs.devices
 
     monkeypatch.setattr(
-        t2t_repro.training.step, "should_use_xla", lambda strategy: False
+        t2t_repro.runs.devices, "should_use_xla", lambda strategy: False
     )
 
 

@@ -8,6 +8,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import UpdateSize
 from t2t_repro.data.pipeline import training_epoch
 from t2t_repro.data.prepared import PreparedData
+from t2t_repro.runs.devices import choose_xla
 from t2t_repro.runs.run import describe_run
 from t2t_repro.runs.run_training import make_trainer
 from t2t_repro.runs.training_config import TrainingConfig
@@ -21,8 +22,9 @@ def load_trainer(data_dir: str, settings: TrainSettings) -> Trainer:
     catalogue.load()
     data = PreparedData.load(data_dir, catalogue.problem("text_pairs"))
     config = TrainingConfig.from_settings(settings, data.problem)
-    run = describe_run(settings, config.hparams, data.problem.name, data)
     strategy = make_strategy()
+    config = config.replace(xla=choose_xla(config, strategy))
+    run = describe_run(settings, config.hparams, data.problem.name, data)
     size = UpdateSize.of(config.hparams, strategy.num_replicas_in_sync)
     return make_trainer(config, run, data, strategy, size)
 

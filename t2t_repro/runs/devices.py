@@ -9,16 +9,15 @@ import tensorflow as tf
 
 from t2t_repro.data.batch_plan import BatchPlan, UpdateSize
 from t2t_repro.data.prepared import PreparedData
+from t2t_repro.machine import multiplies_bfloat16
 from t2t_repro.models.estimates import fitting_batch_size, training_memory
 from t2t_repro.progress import status
-from t2t_repro.runs.run import Run
 from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text_tables import quantity
-from t2t_repro.training.checkpoint_paths import latest_step
 from t2t_repro.training.loop import Trainer
-from t2t_repro.training.step import StepOptions, compiles_products, uses_xla
+from t2t_repro.training.step import StepOptions
 from t2t_repro.training.training_batches import largest_shape, try_largest_batch
 
 logger = logging.getLogger(__name__)
@@ -43,18 +42,12 @@ def choose_xla(config: TrainingConfig, strategy: tf.distribute.Strategy) -> str:
 
     Returns:
         `settings.xla`; instead of "auto", the recorded choice of the run to resume, or
-        that of `choose_xla_of_new_run`. Earlier versions recorded "auto", by which
-        short runs were compiled, too.
+        that of `choose_xla_of_new_run`.
     """
-    settings, hparams, before = config.settings, config.hparams, config.resumed_run
-    if before is None:
-        return choose_xla_of_new_run(settings, hparams, strategy)
-    xla = settings.xla
-    if xla == "auto":
-        xla = before.training.get("xla", "auto")
-    if xla == "off" and uses_xla("auto", strategy):
-        _advise_compiling(settings, hparams, before)
-    return xla
+    settings, before = config.settings, config.resumed_run
+    if settings.xla == "auto" and before is not None:
+        settings = settings.replace(xla=before.training.get("xla", "auto"))
+    return choose_xla_of_new_run(settings, config.hparams, strategy)
 
 
 def choose_xla_of_new_run(
@@ -71,7 +64,7 @@ def choose_xla_of_new_run(
     """
     if settings.xla != "auto":
         return settings.xla
-    if not uses_xla("auto", strategy):
+    if not should_use_xla(strategy):
         return "off"
     if not _repays_compiling(settings.train_steps, hparams):
         logger.info(
@@ -80,20 +73,19 @@ def choose_xla_of_new_run(
             quantity(_num_shapes(hparams), "batch shape"),
         )
         return "off"
-    return "on" if compiles_products("auto", hparams.activation_dtype) else "fusible"
+    # XLA's products of bfloat16 do not use the processor's instructions for them;
+    # TensorFlow's do (`all_but_products`).
+    fast = hparams.activation_dtype == "bfloat16" and multiplies_bfloat16()
+    return "fusible" if fast and not has_gpu() else "on"
 
 
-def _advise_compiling(settings: TrainSettings, hparams: HParams, before: Run) -> None:
-    """Log that a short run has become long enough for XLA."""
-    remaining = settings.train_steps - latest_step(settings.output_dir)
-    was_short = not _repays_compiling(before.training.get("train_steps", 0), hparams)
-    if was_short and _repays_compiling(remaining, hparams):
-        logger.info(
-            "XLA: off, as this run began; %s would pay back compiling %s (xla=on "
-            "compiles)",
-            quantity(remaining, "more step"),
-            quantity(_num_shapes(hparams), "batch shape"),
-        )
+def should_use_xla(strategy: tf.distribute.Strategy) -> bool:
+    """Return whether XLA should compile training steps.
+
+    Replicas on one CPU would wait for each other inside the compiled step. With fewer
+    threads than replicas, they would wait forever.
+    """
+    return has_gpu() or strategy.num_replicas_in_sync == 1
 
 
 def _repays_compiling(steps: int, hparams: HParams) -> bool:
@@ -107,24 +99,21 @@ def _num_shapes(hparams: HParams) -> int:
     return len(BatchPlan.for_training(hparams).shapes)
 
 
-def step_options(
-    hparams: HParams, size: UpdateSize, xla: str, strategy: tf.distribute.Strategy
-) -> StepOptions:
+def step_options(hparams: HParams, size: UpdateSize, xla: str) -> StepOptions:
     """Return the options of an update.
 
     Args:
         hparams: Hparams of the run.
         size: Size of an update.
-        xla: The setting `xla`; see `uses_xla` and `compiles_products`.
-        strategy: The strategy of the replicas.
+        xla: "on", "fusible" (all but matrix products) or "off".
     """
     return StepOptions(
         label_smoothing=hparams.label_smoothing,
         rdrop_weight=hparams.rdrop_weight,
         rdrop_after_steps=hparams.rdrop_after_steps,
         clip_grad_norm=hparams.clip_grad_norm,
-        jit_compile=uses_xla(xla, strategy),
-        jit_products=compiles_products(xla, hparams.activation_dtype),
+        jit_compile=xla != "off",
+        jit_products=xla != "fusible",
         micro_batches=size.micro_batches,
     )
 

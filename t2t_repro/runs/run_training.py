@@ -243,7 +243,7 @@ def make_trainer(
     make_repeatable(settings.random_seed, deterministic=settings.deterministic)
     with strategy.scope():
         model, optimizer = _make_model_and_optimizer(run, data, settings.train_steps)
-    options = step_options(hparams, size, settings.xla, strategy)
+    options = step_options(hparams, size, settings.xla)
     plan = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
     log_summary(run, data, model, plan, options.jit_compile)
     _warn_of_one_pass(hparams, settings.train_steps)

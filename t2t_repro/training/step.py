@@ -12,7 +12,6 @@ import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, PACKED_SIGNATURE, Batch
-from t2t_repro.machine import multiplies_bfloat16
 from t2t_repro.training.losses import rdrop_losses, token_losses, two_copies
 from t2t_repro.training.optimizer import learning_rates_of, loss_scales_of
 from t2t_repro.training.recovery import UpdateGuard, is_acceptable
@@ -351,40 +350,3 @@ def _sum_over_replicas(values: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         name: replicas.all_reduce(tf.distribute.ReduceOp.SUM, value)
         for name, value in values.items()
     }
-
-
-def should_use_xla(strategy: tf.distribute.Strategy) -> bool:
-    """Return whether XLA should compile training steps.
-
-    Replicas on one CPU would wait for each other inside the compiled step. With fewer
-    threads than replicas, they would wait forever.
-    """
-    on_gpu = bool(tf.config.get_visible_devices("GPU"))
-    return on_gpu or strategy.num_replicas_in_sync == 1
-
-
-def uses_xla(xla: str, strategy: tf.distribute.Strategy) -> bool:
-    """Return whether XLA compiles training steps, as the user or the strategy decides.
-
-    Args:
-        xla: "on", "fusible", "off", or "auto", which asks `should_use_xla`.
-        strategy: The strategy of the replicas.
-    """
-    return should_use_xla(strategy) if xla == "auto" else xla != "off"
-
-
-def compiles_products(xla: str, activation_dtype: str) -> bool:
-    """Return whether XLA compiles matrix products, if it compiles training steps.
-
-    XLA's products of bfloat16 do not use the processor's instructions for them;
-    TensorFlow's do (`all_but_products`).
-
-    Args:
-        xla: "on", "fusible", "off", or "auto": all but products of bfloat16 on a
-            processor with fast instructions for them (`multiplies_bfloat16`).
-        activation_dtype: Dtype of the products.
-    """
-    if xla != "auto":
-        return xla != "fusible"
-    on_gpu = bool(tf.config.get_visible_devices("GPU"))
-    return on_gpu or activation_dtype != "bfloat16" or not multiplies_bfloat16()

@@ -14,7 +14,6 @@ from t2t_repro.data.batch_plan import BatchPlan, UpdateSize
 from t2t_repro.runs import DecodeHParams, TrainSettings, devices
 from t2t_repro.runs.devices import memory_advice
 from t2t_repro.runs.training_config import TrainingConfig
-from t2t_repro.training import step
 from t2t_repro.training.step import StepOptions
 from tests.support.recorder import record
 
@@ -40,12 +39,11 @@ def decided(*, hparams=TINY, strategy=ONE_REPLICA, **changes):
 
 @pytest.fixture
 def recorded(monkeypatch):
-    """Return a function that lets the folder hold a run at step 10."""
+    """Return a function that lets the folder hold a run."""
 
     def record(**training):
         run = types.SimpleNamespace(training=training)
         monkeypatch.setitem(FOUND, "before", run)
-        monkeypatch.setattr(devices, "latest_step", lambda _: 10)
 
     return record
 
@@ -88,19 +86,35 @@ def test_an_explicit_choice_wins(logged, xla, steps):
     assert logged.messages == []
 
 
-def test_products_of_bfloat16_are_left_to_a_processor_that_has_them(monkeypatch):
-    monkeypatch.setattr(step, "multiplies_bfloat16", lambda: True)
-    assert decided(hparams=TINY.replace(activation_dtype="bfloat16")) == "fusible"
+@pytest.mark.parametrize(
+    ("dtype", "fast", "gpus", "chosen"),
+    [
+        ("bfloat16", True, [], "fusible"),
+        ("float32", True, [], "on"),
+        ("float16", True, [], "on"),
+        ("bfloat16", False, [], "on"),
+        ("bfloat16", True, ["a GPU"], "on"),
+    ],
+)
+def test_products_of_bfloat16_are_left_to_a_processor_that_has_them(
+    monkeypatch, dtype, fast, gpus, chosen
+):
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: gpus)
+    monkeypatch.setattr(devices, "multiplies_bfloat16", lambda: fast)
+    assert decided(hparams=TINY.replace(activation_dtype=dtype)) == chosen
 
 
-def test_gpus_compile_short_runs_too(monkeypatch):
-    monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: ["a GPU"])
-    assert decided(steps=1) == "on"
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_gpus_compile_short_runs_too(monkeypatch, replicas):
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: ["GPU"] * replicas)
+    strategy = types.SimpleNamespace(num_replicas_in_sync=replicas)
+    assert decided(steps=1, strategy=strategy) == "on"
 
 
-def test_replicas_that_share_a_cpu_are_not_a_matter_of_steps(logged):
+@pytest.mark.parametrize("steps", [1, 100 * FEWEST])
+def test_replicas_that_share_a_cpu_never_compile(logged, steps):
     replicas = types.SimpleNamespace(num_replicas_in_sync=2)
-    assert decided(steps=1, strategy=replicas) == "off"
+    assert decided(steps=steps, strategy=replicas) == "off"
     assert logged.messages == []
 
 
@@ -113,44 +127,18 @@ def test_a_resumed_run_keeps_its_choice_with_fewer_and_more_steps(recorded, xla,
     assert decided(steps=steps, xla="on") == "on"
 
 
-@pytest.mark.parametrize("training", [{}, {"xla": "auto", "train_steps": 100}])
-def test_a_short_run_of_an_earlier_version_is_still_compiled(recorded, training):
+@pytest.mark.parametrize("training", [{}, {"xla": "auto"}])
+def test_a_run_without_a_choice_is_chosen_for_as_a_new_one(recorded, training):
     recorded(**training)
-    xla = decided(steps=100)
-    size = types.SimpleNamespace(micro_batches=1)
-    assert devices.step_options(TINY, size, xla, ONE_REPLICA).jit_compile
+    assert decided(steps=FEWEST - 1) == "off"
+    assert decided(steps=FEWEST) == "on"
 
 
 @pytest.mark.parametrize(
-    ("before", "steps", "advised"),
-    [
-        (FEWEST - 1, FEWEST + 9, False),
-        (FEWEST - 1, FEWEST + 10, True),
-        (FEWEST, FEWEST + 10, False),
-    ],
+    ("xla", "compiled", "products"),
+    [("on", True, True), ("fusible", True, False), ("off", False, True)],
 )
-def test_a_long_trial_is_advised_to_compile(recorded, logged, before, steps, advised):
-    recorded(xla="off", train_steps=before)
-    assert decided(steps=steps) == "off"
-    line = (
-        "XLA: off, as this run began; 320 more steps would pay back compiling 5 "
-        "batch shapes (xla=on compiles)"
-    )
-    assert logged.messages == [line] * advised
-
-
-@pytest.mark.parametrize(
-    ("xla", "is_wise", "compiled", "products"),
-    [
-        ("on", False, True, True),
-        ("fusible", False, True, False),
-        ("off", True, False, True),
-        ("auto", True, True, True),
-        ("auto", False, False, True),
-    ],
-)
-def test_options_of_the_step_are_hparams(monkeypatch, xla, is_wise, compiled, products):
-    monkeypatch.setattr(step, "should_use_xla", lambda strategy: is_wise)
+def test_options_of_the_step_are_hparams(xla, compiled, products):
     values = {
         "label_smoothing": 0.17,
         "clip_grad_norm": 3.5,
@@ -158,7 +146,7 @@ def test_options_of_the_step_are_hparams(monkeypatch, xla, is_wise, compiled, pr
         "rdrop_after_steps": 60,
     }
     size = types.SimpleNamespace(micro_batches=3)
-    options = devices.step_options(TINY.replace(**values), size, xla, ONE_REPLICA)
+    options = devices.step_options(TINY.replace(**values), size, xla)
     how = {"jit_compile": compiled, "jit_products": products}
     assert options == StepOptions(**values, **how, micro_batches=3)
 

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.training import cluster, step, training_state
+from t2t_repro.training import cluster, training_state
 from t2t_repro.training.cluster import (
     LostWorkerError,
     Workers,
@@ -109,36 +109,6 @@ def test_gpus_are_deterministic_on_request(machine, monkeypatch, gpus, given, is
     cluster.make_repeatable(17, **given)
     assert seeded.call == {"seed": 17}
     assert devices.calls == ([("deterministic",)] if gpus and is_asked else [])
-
-
-@pytest.mark.parametrize(
-    ("gpus", "replicas", "is_wise"),
-    [(0, 1, True), (0, 2, False), (1, 1, True), (2, 2, True)],
-)
-def test_xla_is_wise_unless_replicas_share_a_cpu(machine, gpus, replicas, is_wise):
-    machine(gpus)
-    strategy = SimpleNamespace(num_replicas_in_sync=replicas)
-    assert step.should_use_xla(strategy) is is_wise
-
-
-@pytest.mark.parametrize(
-    ("gpus", "fast", "dtype", "expected"),
-    [
-        (0, True, "bfloat16", False),
-        (0, True, "float32", True),
-        (0, True, "float16", True),
-        (0, False, "bfloat16", True),
-        (1, True, "bfloat16", True),
-    ],
-)
-def test_products_are_compiled_unless_the_processor_multiplies_their_dtype(
-    machine, monkeypatch, gpus, fast, dtype, expected
-):
-    machine(gpus)
-    monkeypatch.setattr(step, "multiplies_bfloat16", lambda: fast)
-    assert step.compiles_products("auto", dtype) is expected
-    for xla, products in (("on", True), ("fusible", False), ("off", True)):
-        assert step.compiles_products(xla, dtype) is products
 
 
 @pytest.mark.parametrize("first", [0, 4])

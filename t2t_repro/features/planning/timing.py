@@ -86,7 +86,7 @@ def time_training(
     # Where R-Drop begins later, its updates, which take longer, are timed.
     hparams = hparams.replace(rdrop_after_steps=0)
     xla = choose_xla_of_new_run(settings, hparams, strategy)
-    options = step_options(hparams, plan.update, xla, strategy)
+    options = step_options(hparams, plan.update, xla)
     step = make_train_step(model, optimizer, strategy, options)
     shape = plan.typical_batch
     rows = shape.rows // plan.update.replicas
