@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ctranslate2.ctranslate2_limits import (
-    ACCEPTED,
-    EXPRESSIBLE,
     QUANTIZATIONS,
     check_expressible,
     check_quantization,
 )
-from t2t_repro.settings.hparams import HParams
-from t2t_repro.settings.typed_settings import setting
 
 BASE = "transformer_base"
 
@@ -52,24 +46,6 @@ def test_the_attention_of_a_users_package_is_refused():
     mine = hparams("").replace(self_attention_type="mine")
     with pytest.raises(UserError, match="self_attention_type=mine is the attention of"):
         check_expressible("transformer", mine)
-
-
-def test_every_hparam_is_known_to_be_expressible_or_not():
-    """Decide of a new one whether `ctranslate2_spec` writes a model with it."""
-    known = {"self_attention_type", *ACCEPTED} | EXPRESSIBLE
-    assert known == {*HParams.names()}
-    assert not ACCEPTED.keys() & EXPRESSIBLE
-
-
-def test_an_unknown_hparam_must_have_its_default():
-    @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Later(HParams):
-        gates: int = setting("gates", 0)
-
-    later = Later(**hparams("").values())
-    check_expressible("transformer", later)
-    with pytest.raises(UserError, match="gates=2 is not the default, 0"):
-        check_expressible("transformer", dataclasses.replace(later, gates=2))
 
 
 def test_the_model_of_a_users_package_is_refused():
