@@ -241,12 +241,13 @@ class UpdateSize:
             batch_size=hparams.batch_size,
             replicas=replicas,
         )
-        longest = hparams.packed_length or hparams.max_length
-        if hparams.update_tokens and size.tokens < longest:
+        longest = "packed_length" if hparams.packed_length else "max_length"
+        if size.tokens < getattr(hparams, longest):
+            given = "update_tokens" if hparams.update_tokens else "batch_size"
             raise UsageError(
-                f"received update_tokens={hparams.update_tokens}, which leaves {size}, "
-                f"expected at least {longest} tokens: one row of the longest sentence "
-                "must fit into a micro-batch."
+                f"received {given}={getattr(hparams, given)}, which gives {size}, "
+                f"expected at least {longest}={getattr(hparams, longest)} tokens: one "
+                "row of the longest sentence must fit into a micro-batch."
             )
         return size
 
@@ -259,22 +260,3 @@ class UpdateSize:
         replicas = quantity(self.replicas, "replica")
         count = quantity(self.micro_batches, "micro-batch", "micro-batches")
         return f"{replicas} x {self.tokens:,} tokens x {count}"
-
-
-def check_batch_size(hparams: HParams) -> None:
-    """Refuse a batch that is smaller than one long sentence.
-
-    Runs of earlier versions may have one, so only a new run is refused.
-
-    Raises:
-        UsageError: If `batch_size` is below `max_length`.
-    """
-    packed = hparams.packed_length
-    name, longest = (
-        ("packed_length", packed) if packed else ("max_length", hparams.max_length)
-    )
-    if hparams.batch_size < longest:
-        raise UsageError(
-            f"received batch_size={hparams.batch_size}, expected at least {name}="
-            f"{longest} tokens: one long sentence must fit into a batch."
-        )

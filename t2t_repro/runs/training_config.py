@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro import catalogue
 from t2t_repro.constants import AUTO_TOKENIZER
-from t2t_repro.data.batch_plan import UpdateSize, check_batch_size
+from t2t_repro.data.batch_plan import UpdateSize
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError
@@ -91,7 +91,6 @@ class TrainingConfig:
         config = cls(settings, problem, hparams, decode_hparams, recorded, resumed)
         if resumed is None:
             check_new_run(output_dir, recorded)
-            check_batch_size(hparams)
             UpdateSize.of(hparams, 1)  # refuses what no number of replicas can do
         else:
             check_resumed_run(resumed, config)

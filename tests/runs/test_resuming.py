@@ -433,17 +433,8 @@ def test_what_is_decided_about_xla_is_recorded(trained, monkeypatch):
 
 def test_a_new_run_needs_a_batch_for_one_long_sentence(trained):
     configured(trained.settings(hparams="batch_size=40,max_length=40"))
-    with pytest.raises(UsageError, match="batch_size=39, expected at least"):
+    with pytest.raises(UsageError, match="batch_size=39, .* at least max_length=40"):
         configured(trained.settings(hparams="batch_size=39,max_length=40"))
-
-
-def test_a_resumed_run_may_have_a_batch_below_one_long_sentence(trained):
-    trained.train()
-    run = Run.load_existing(trained.output_dir)
-    hparams = run.hparams.replace(batch_size=30)
-    dataclasses.replace(run, hparams=hparams).save(trained.output_dir)
-    settings = trained.settings(hparams=VALUES["hparams"].replace("520", "30"))
-    configured(settings)
 
 
 SHARED = "shared_embedding_and_softmax_weights"
