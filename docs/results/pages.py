@@ -77,7 +77,7 @@ def write_pages(page: str | Path, results: Sequence[Result]) -> list[Path]:
     curves give other numbers than the package includes, these are written, too.
 
     Args:
-        page: File of the page; see `check_page`.
+        page: File of the page, in an existing folder.
         results: Results of rows of the papers' tables.
 
     Returns:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro import catalogue
 from t2t_repro._checkout import make_results_importable
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.loading import import_tensorflow
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.cli.streams import check_output
+from t2t_repro.errors import UsageError
 from t2t_repro.features.reproduction.comparison_report import comparison_report
 from t2t_repro.features.reproduction.paper_tables import TABLES, Table, find_row, select
 from t2t_repro.features.reproduction.recipes import REDUCED_SIZE
@@ -152,29 +153,35 @@ def _check_show_flags(args: argparse.Namespace) -> None:
         return
     if not measured:
         raise UsageError(f"--plot needs {MEASURED_TABLE}.")
-    check_plot(args.plot)
+    without = "pip install matplotlib, or leave the plot out"
+    check_file("--plot", args.plot, PLOT_TYPES, ["matplotlib"], without)
 
 
-def check_plot(path: str) -> None:
-    """Check, before anything is measured, that a plot can be drawn to a file.
+def check_file(
+    flag: str, path: str, types: Sequence[str], packages: Sequence[str], advice: str
+) -> None:
+    """Check, before any work, that packages can write a file.
+
+    Args:
+        flag: The flag that names the file.
+        path: Name of the file.
+        types: Endings that its name may have.
+        packages: The packages that it needs.
+        advice: What to do if one is not installed.
 
     Raises:
-        UsageError: If matplotlib cannot write such a file, or is not installed.
+        UsageError: If the name has another ending, or a package is not installed.
         UserError: If the folder is missing or not writable.
     """
-    if not path.endswith(PLOT_TYPES):
+    if not path.endswith(tuple(types)):
         raise UsageError(
-            f"received plot={path}, expected a file name in {', '.join(PLOT_TYPES)}."
+            f"received {flag} {path}, expected a file name in {', '.join(types)}."
         )
-    if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
-        raise UserError(
-            f"received plot={path}, expected a file in an existing folder that can "
-            "be written to."
-        )
-    if importlib.util.find_spec("matplotlib") is None:
+    check_output(flag, path)
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
         raise UsageError(
-            "a plot needs matplotlib, which is not installed: pip install matplotlib, "
-            "or leave the plot out."
+            f"{flag} needs {' and '.join(missing)}, not installed here: {advice}."
         )
 
 
@@ -210,9 +217,8 @@ def _write_page(args: argparse.Namespace) -> int:
     """
     _refuse_others("--page", args, (*SHOW_FLAGS, *RUN_FLAGS))
     _require_checkout("--page")
-    from results.request import check_page
-
-    check_page(args.page)
+    packages, advice = ["matplotlib", "scipy"], "pip install -e '.[results]'"
+    check_file("--page", args.page, [".md"], packages, advice)
     from results.pages import write_pages
 
     for path in write_pages(args.page, results_with(args.result_dir)):

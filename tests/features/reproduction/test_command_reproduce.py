@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 from dataclasses import replace
 
@@ -85,6 +86,7 @@ def test_a_mistyped_name_is_answered_with_the_closest_name(what, answer, capsys)
         (["table3", "--scale", "paper"], "--scale needs --run"),
         (["table3", "--plot", "x.png"], "--plot needs table1"),
         (["table1", "--plot", "x.xyz"], "expected a file name in .png, .pdf, .svg"),
+        (["--page", "page.txt"], "expected a file name in .md"),
     ],
 )
 def test_flags_that_cannot_be_combined_are_refused(arguments, answer, capsys):
@@ -96,6 +98,7 @@ def test_flags_that_cannot_be_combined_are_refused(arguments, answer, capsys):
     "arguments",
     [
         ["table1", "--plot", "nowhere/x.png"],
+        ["--page", "nowhere/page.md"],
         ["table3", "--result_dir", "nowhere"],
         [
             *("--run", "table3/a_h1", "--text_dir", ".", "--data_dir", "d"),
@@ -106,6 +109,20 @@ def test_flags_that_cannot_be_combined_are_refused(arguments, answer, capsys):
 def test_a_missing_folder_is_reported_before_any_work(arguments, capsys):
     assert main(["reproduce", *arguments]) == 1
     assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "missing", [["matplotlib"], ["scipy"], ["matplotlib", "scipy"]]
+)
+def test_a_missing_package_is_named_with_how_to_install_it(
+    missing, monkeypatch, capsys
+):
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in missing else name
+    )
+    assert main(["reproduce", "--page", "page.md"]) == 2
+    answer = f"--page needs {' and '.join(missing)}, not installed here: pip install"
+    assert answer in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", ["--page", "--record"])
