@@ -6,7 +6,7 @@ import argparse
 import json
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
@@ -79,21 +79,21 @@ def run(args: argparse.Namespace) -> int:
             f"{len(targets)} in {args.target}, expected one target per source."
         )
     system = load_system(args, hparams, ensembles=True)
-    total = Total()
+    totals: list[tuple[int, float]] = []
 
     def lines() -> Iterator[str]:
         with Progress(len(sources), "pair") as progress:
             scorer = system.scorer(hparams)
             scores = scorer.score(sources, targets, progress.advance)
             for number, score in enumerate(scores, start=1):
-                total.add(score)
+                totals.append((len(score.tokens), score.log_prob))
                 if args.output_format == "json":
                     yield _json_line(number, score, per_token=args.per_token)
                 else:
                     yield _text_line(score, per_token=args.per_token)
 
     write_lines(args.scores_to_file, lines())
-    total.log()
+    _log_mean(totals)
     return 0
 
 
@@ -132,28 +132,20 @@ def _json_line(number: int, score: PairScore, *, per_token: bool) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-class Total:
-    """Sums over all pairs."""
+def _log_mean(totals: Sequence[tuple[int, float]]) -> None:
+    """Log the average per token over all pairs, and the perplexity.
 
-    def __init__(self) -> None:
-        self._pairs = self._tokens = 0
-        self._log_prob = 0.0
-
-    def add(self, score: PairScore) -> None:
-        """Add a pair."""
-        self._pairs += 1
-        self._tokens += len(score.tokens)
-        self._log_prob += score.log_prob
-
-    def log(self) -> None:
-        """Log the average per token, and the perplexity."""
-        if not self._tokens:
-            return
-        mean = self._log_prob / self._tokens
-        logger.info(
-            "%s, %s: %.4f nats per token, perplexity %.2f",
-            quantity(self._pairs, "pair"),
-            quantity(self._tokens, "token"),
-            mean,
-            math.exp(min(-mean, 700.0)),
-        )
+    Args:
+        totals: Number of tokens and log-probability of each pair.
+    """
+    tokens = sum(count for count, _ in totals)
+    if not tokens:
+        return
+    mean = sum(log_prob for _, log_prob in totals) / tokens
+    logger.info(
+        "%s, %s: %.4f nats per token, perplexity %.2f",
+        quantity(len(totals), "pair"),
+        quantity(tokens, "token"),
+        mean,
+        math.exp(min(-mean, 700.0)),
+    )

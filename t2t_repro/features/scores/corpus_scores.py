@@ -195,14 +195,10 @@ class MosesTokenizer:
         language: Code of the language, such as "de".
 
     Raises:
-        UserError: If sacremoses is not installed or does not know the language.
+        UserError: If sacremoses does not know the language.
     """
 
     def __init__(self, language: str) -> None:
-        if not is_available():
-            raise UserError(
-                f"Moses tokenization needs the package {PACKAGE}: `{INSTALL}`."
-            )
         sacremoses = importlib.import_module(PACKAGE)
         known = known_languages()
         if language not in known:

@@ -31,7 +31,7 @@ from t2t_repro.data.records import DamagedRecordError, example_ids, records_of
 from t2t_repro.data.text_files import identity
 from t2t_repro.errors import UserError
 from t2t_repro.features.tensor2tensor.package_adapter import PackageProblem
-from t2t_repro.files import incomplete_name, matching
+from t2t_repro.files import matching
 from t2t_repro.progress import Progress
 from t2t_repro.text import Tokenizer, load_tokenizer
 from t2t_repro.text.lines import as_line
@@ -134,7 +134,7 @@ def _choose(problem: Problem, folder: Path, shards: dict[str, Names]) -> str:
     """
     if not (_vocabularies(folder) or isinstance(problem.base, PackageProblem)):
         return ""
-    names = [name for name in shards if not _is_ours(folder, name)]
+    names = [name for name in shards if not (folder / manifest_name(name)).exists()]
     if problem.file_prefix in names:
         return problem.file_prefix
     if problem.has_text or not names:
@@ -146,12 +146,6 @@ def _choose(problem: Problem, folder: Path, shards: dict[str, Names]) -> str:
             "vocab.*) into a separate folder."
         )
     return names[0]
-
-
-def _is_ours(folder: Path, name: str) -> bool:
-    """Return whether this package made the data, or was killed while it did."""
-    manifest = manifest_name(name)
-    return any((folder / n).exists() for n in (manifest, incomplete_name(manifest)))
 
 
 def _check_complete(folder: Path, old_name: str, shards: Names) -> None:

@@ -244,9 +244,3 @@ def test_any_text_can_be_tokenized(german):
 def test_an_unknown_language_is_refused_with_the_known_ones(german):
     with pytest.raises(UserError, match=r"received language 'xx', .*\bde\b.*\bfr\b"):
         MosesTokenizer("xx")
-
-
-def test_without_sacremoses_the_error_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(module, "is_available", lambda: False)
-    with pytest.raises(UserError, match="pip install sacremoses"):
-        MosesTokenizer("de")
