@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, Self, TypeVar, cast
 
 from t2t_repro.data.problem import SPLITS, Problem, counted, has_empty_side
 from t2t_repro.data.request import PairLists, PairText, SplitText
-from t2t_repro.data.text_files import has_byte_order_mark, identity
+from t2t_repro.data.text_files import identity
 from t2t_repro.errors import UsageError, UserError
 
 logger = logging.getLogger(__name__)
@@ -83,10 +83,7 @@ class FileProblem(Problem, Generic[Files]):
         del tmp_dir
         self._require_files()
         for split, files in self._files.items():
-            self.check_split(split, counted(self.read(files), self.num_pairs(split)))
-            for path in set(files.paths.values()):
-                if has_byte_order_mark(path):
-                    logger.warning("%s: its byte-order mark is left out", path)
+            self.check_split(split, counted(self.read(files), None))
             names = " and ".join(map(str, files.paths.values()))
             logger.info("%s: %s", split, names or "given in memory")
 
@@ -212,10 +209,6 @@ class TextPairProblem(FileProblem[PairText]):
                 "wrong one?",
                 split,
             )
-
-    def num_pairs(self, split: str, tmp_dir: str | Path | None = None) -> int | None:
-        known, files = super().num_pairs(split, tmp_dir), self._files.get(split)
-        return files.count() if known is None and files else known
 
     def _holds_out(self) -> bool:
         return "dev" not in self._files

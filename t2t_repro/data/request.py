@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from t2t_repro.data.problem import Problem, RepeatedPair
-from t2t_repro.data.text_files import count_lines, read_lines
+from t2t_repro.data.text_files import read_lines
 from t2t_repro.errors import UsageError, UserError, unknown_name
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text_tables import quantity
@@ -50,10 +50,6 @@ class PairText(SplitText):
         """
         raise NotImplementedError
 
-    def count(self) -> int:
-        """Return the number of lines of the sources, without checking them."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class PairFiles(PairText):
@@ -78,9 +74,6 @@ class PairFiles(PairText):
         if self.target is None:
             return _pairs_of_columns(self.source)
         return _pairs_of_lines(self.source, self.target)
-
-    def count(self) -> int:
-        return count_lines(self.source)
 
 
 @dataclass(frozen=True)
@@ -112,9 +105,6 @@ class PairCorpora(PairText):
             for source, target in files.pairs():
                 yield RepeatedPair(source, target, copies)
 
-    def count(self) -> int:
-        return sum(files.count() for files in self.files)
-
 
 @dataclass(frozen=True)
 class PairLists(PairText):
@@ -142,9 +132,6 @@ class PairLists(PairText):
                 "targets, expected one target per source"
             )
         yield from zip(self.sources, self.targets, strict=True)
-
-    def count(self) -> int:
-        return len(self.sources)
 
 
 @dataclass(frozen=True)

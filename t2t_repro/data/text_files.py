@@ -34,7 +34,6 @@ _OTHER_ENCODINGS = (
     (codecs.BOM_UTF16_BE, "UTF-16BE"),
 )
 _HEAD_BYTES = 4096
-_BLOCK_BYTES = 2**20
 
 
 def read_lines(
@@ -62,20 +61,6 @@ def read_lines(
             yield _text_of(raw, origin, number)
     if number == 0 and not allow_empty:
         raise UserError(f"received text file {origin}, which is empty")
-
-
-def count_lines(path: Path) -> int:
-    """Return the number of lines of a plain or gzipped file, without checking them.
-
-    Raises:
-        UserError: If the file cannot be read.
-    """
-    count, block = 0, b"\n"
-    with _open(_Origin(path)) as file:
-        while next_block := file.read(_BLOCK_BYTES):
-            count += next_block.count(b"\n")
-            block = next_block
-    return count + (not block.endswith(b"\n"))
 
 
 def stream_lines(blocks: Iterable[bytes], name: str) -> Iterator[str]:
@@ -122,12 +107,6 @@ def _split(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def _unzip(content: bytes, origin: _Origin) -> bytes:
     with _report_damage(origin):
         return gzip.decompress(content)
-
-
-def has_byte_order_mark(path: Path) -> bool:
-    """Return whether a UTF-8 file begins with a byte-order mark."""
-    with _open(_Origin(path)) as file:
-        return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
 
 
 def identity(path: Path) -> dict[str, object]:

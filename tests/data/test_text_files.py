@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from t2t_repro.data.text_files import (
-    count_lines,
-    has_byte_order_mark,
     identity,
     read_lines,
     stream_lines,
@@ -61,12 +59,6 @@ def test_a_file_with_the_line_ends_of_old_macs_is_refused(tmp_path, content):
 )
 def test_a_text_has_its_lines(tmp_path, content, lines):
     assert lines_of(tmp_path, content) == lines
-
-
-def test_a_byte_order_mark_is_noticed(tmp_path):
-    marked = written(tmp_path / "marked", "\ufeffa\n".encode())
-    plain = written(tmp_path / "plain", b"a\n")
-    assert (has_byte_order_mark(marked), has_byte_order_mark(plain)) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -183,13 +175,3 @@ def test_a_line_of_a_stream_does_not_wait_for_the_next_block(block, line):
 def test_an_error_in_a_stream_names_stream_and_line(content, answer):
     with pytest.raises(UserError, match=answer):
         list(stream_lines([content], "the pipe"))
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"a", b"a\n", b"a\nb", b"\n\n", b"a\n" * 600_000 + b"b"]
-)
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_lines_are_counted_as_they_are_read(tmp_path, content, pack):
-    path = written(tmp_path / "text", pack(content))
-    expected = len(content.removesuffix(b"\n").split(b"\n")) if content else 0
-    assert count_lines(path) == expected

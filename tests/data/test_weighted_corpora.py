@@ -78,7 +78,3 @@ def test_held_out_sources_come_from_all_corpora_without_copies(tmp_path):
     assert data.manifest.splits["dev"].pairs_written == len(sources) == 2
     assert len(set(sources)) == 2
     assert not set(sources) & set(sources_of(data))
-
-
-def test_the_number_of_pairs_is_that_of_all_corpora(tmp_path):
-    assert problem_of(tmp_path, (1, 4)).num_pairs("train") == len(FIRST) + len(SECOND)

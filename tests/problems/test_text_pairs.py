@@ -81,13 +81,6 @@ def test_the_check_finds_an_error_in_any_split(tmp_path):
         problem.check(None)
 
 
-def test_a_byte_order_mark_is_mentioned(tmp_path, caplog):
-    path = tmp_path / "marked"
-    path.write_bytes("\ufeffa\tb\n".encode())
-    text_pairs(train=PairFiles(path), dev=PairFiles(path)).check(None)
-    assert "byte-order mark" in caplog.text
-
-
 def test_source_identities_depend_on_the_content_and_not_on_the_folder(tmp_path):
     problem = text_pairs(train=files(tmp_path, numbered(3)))
     (tmp_path / "elsewhere").mkdir()

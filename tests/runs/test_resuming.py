@@ -433,7 +433,7 @@ def test_what_is_decided_about_xla_is_recorded(trained, monkeypatch):
 
 def test_a_new_run_needs_a_batch_for_one_long_sentence(trained):
     configured(trained.settings(hparams="batch_size=40,max_length=40"))
-    with pytest.raises(UsageError, match="batch_size=39, .* at least max_length=40"):
+    with pytest.raises(UsageError, match=r"batch_size=39, .* at least max_length=40"):
         configured(trained.settings(hparams="batch_size=39,max_length=40"))
 
 
