@@ -90,7 +90,6 @@ def make_document(
         "version": 1,
         "title": title,
         "score": -3.21,
-        "reference": "The little dog runs home fast.",
         "sequences": {
             "source": sequence(source),
             "target": sequence(target),

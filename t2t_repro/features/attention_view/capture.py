@@ -32,7 +32,6 @@ def capture_attention(
     target_ids: Sequence[int],
     *,
     title: str = "",
-    reference: str = "",
     languages: tuple[str | None, str | None] = (None, None),
 ) -> Attention:
     """Run a model on one sentence pair and return all attention weights.
@@ -43,7 +42,6 @@ def capture_attention(
         source_ids: Ids of the source, with EOS.
         target_ids: Ids of the target, with EOS if the text is complete.
         title: Title for a user.
-        reference: A reference translation.
         languages: Codes of the languages of the source and of the target, if known.
     """
     features = {INPUTS: _as_batch(source_ids), TARGETS: _as_batch(target_ids)}
@@ -66,7 +64,6 @@ def capture_attention(
         decoder_parameters=_first_or_none(captured.decoder_parameters, t),
         score=-float(tf.reduce_sum(losses)),
         title=title,
-        reference=reference,
     )
 
 

@@ -168,7 +168,6 @@ class Attention:
             `[layer, head, source, memory_rows]`, or None.
         decoder_parameters: The same in the decoder.
         title: Title for a user.
-        reference: A reference translation, or "".
     """
 
     source: TokenSequence
@@ -180,7 +179,6 @@ class Attention:
     encoder_parameters: np.ndarray | None = None
     decoder_parameters: np.ndarray | None = None
     title: str = ""
-    reference: str = ""
 
     def __repr__(self) -> str:
         texts = " -> ".join(reprlib.repr(x.text) for x in (self.source, self.target))
@@ -237,7 +235,6 @@ class Attention:
             "title": self.title,
             "first_words": first_words(self.source.text),
             "score": round(self.score, 6),
-            "reference": self.reference or None,
             "sequences": {
                 name: sequence.to_document()
                 for name, sequence in self.sequences().items()

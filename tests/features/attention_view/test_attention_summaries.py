@@ -63,11 +63,12 @@ def test_kappa_and_alpha_are_written_as_numbers(tmp_path):
 
 
 def test_broken_text_is_written(tmp_path):
-    document = make_document() | {"reference": "\ud800 <script>"}
+    document = make_document()
+    document["sequences"]["source"]["text"] = "\ud800 <script>"
     write_attention(MetricsLog(tmp_path), 1, 0, document)
     _, _, array = values_of(tmp_path / "eval")["attention/sentence_0"]
     written = json.loads(gzip.decompress(array[0]))
-    assert written["reference"] == "? <script>"
+    assert written["sequences"]["source"]["text"] == "? <script>"
 
 
 def picture_of(folder):

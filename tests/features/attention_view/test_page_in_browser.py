@@ -439,7 +439,7 @@ def test_hostile_long_and_right_to_left_text_is_harmless(page):
     source = [HOSTILE, "▁" + "x" * 10_000, "▁שלום", "</s>"]
     document = make_document(source=source, aligned=[0] * 10, title=HOSTILE)
     document["sequences"]["source"]["text"] = HOSTILE * 200
-    document["reference"] = HOSTILE
+    document["sequences"]["target"]["text"] = HOSTILE
     page.open(document, document)
     for view in ("lines", "heat", "grid", "table"):
         page.tab(view)
@@ -460,7 +460,6 @@ def test_texts_and_score_are_shown(page):
     assert page.one(".texts").text.split("\n") == [
         *("Source", "Der kleine Hund läuft schnell nach Hause ."),
         *("Target", "The little dog runs home quickly ."),
-        *("Reference", "The little dog runs home fast."),
         *("Score", "\N{MINUS SIGN}3.21 nats (log-probability of the target)"),
     ]
 
@@ -616,7 +615,7 @@ def test_new_steps_and_data_appear_on_refresh(page):
     page.open(make_document()).mount([10], documents)
     assert not page.one(".step").is_displayed()
     page.browser.execute_script(
-        "steps.push(20); documents[10].reference = 'changed'; view.refresh()"
+        "steps.push(20); documents[10].sequences.target.text = 'changed';view.refresh()"
     )
     until(lambda: page.one(".step").is_displayed())
     until(lambda: "changed" in page.text(".texts"))
@@ -639,7 +638,7 @@ def test_the_slider_works_while_the_steps_are_read_again(page):
 def test_the_answer_of_a_run_that_was_left_is_ignored(page):
     documents = {"slow": make_document(seed=1), "quick": make_document(seed=2)}
     for name, document in documents.items():
-        document["reference"] = f"of the {name} run"
+        document["sequences"]["target"]["text"] = f"of the {name} run"
     page.open(make_document())
     page.browser.execute_script(
         """

@@ -82,7 +82,7 @@ def test_every_text_and_token_names_its_language(attention_page):
             css,
         )
 
-    assert languages(".texts dd") == ["de", "en", "en", ""]  # the last is the score
+    assert languages(".texts dd") == ["de", "en", ""]  # the last is the score
     assert set(languages(".token[data-side=query] bdi")) == {"en"}
     assert set(languages(".token[data-side=key] bdi")) == {"de"}
     assert set(languages(".ranking li bdi")) == {"de"}

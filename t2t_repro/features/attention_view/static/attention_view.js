@@ -1115,9 +1115,8 @@ class App {
 	}
 
 	renderTexts() {
-		const { sequences, reference, score } = this.current.document;
-		const { source, target } = sequences;
-		const rows = { Source: source, Target: target, Reference: { ...target, text: reference } };
+		const { sequences, score } = this.current.document;
+		const rows = { Source: sequences.source, Target: sequences.target };
 		if (typeof score === "number") rows.Score = { text: `${number(score)} nats (log-probability of the target)` };
 		this.parts.texts.replaceChildren(...Object.entries(rows).filter(([, value]) => value?.text).flatMap(
 			([name, { text, lang }]) => [el("dt", { text: name }), el("dd", { dir: "auto", lang }, el("bdi", { text }))]));
