@@ -129,6 +129,40 @@ def difference_texts(
     }
 
 
+def paired_texts(
+    results: Sequence[Result],
+    repeats: Sequence[Repeat],
+    name: str,
+    reference: str,
+    *,
+    accelerated: bool,
+) -> dict[str, str]:
+    """Write the differences of two readings by paired t-tests, without other rows.
+
+    Args:
+        results: Results of any systems.
+        repeats: More runs of them.
+        name: Name of a row.
+        reference: Name of the row to compare with.
+        accelerated: Whether to take the runs of the accelerator, not those of CPUs.
+
+    Returns:
+        Texts by the names in `NAMES`, "not yet measured" without enough seeds.
+    """
+    systems = [form_runs.system_of(row) for row in (name, reference)]
+    texts = {}
+    for score, short in NAMES.items():
+        scores = form_runs.scores_by_block(results, score, repeats)
+        own = [scores.get(system, {}) for system in systems]
+        shared = [x for x in own[0].keys() & own[1].keys() if x[0] == accelerated]
+        pairs = {
+            system: {block: values[block] for block in sorted(shared)}
+            for system, values in zip(systems, own, strict=True)
+        }
+        texts[short] = difference_text(pairs, score, name, reference)
+    return texts
+
+
 def difference_text(scores: Scores, score: str, name: str, reference: str) -> str:
     """Write the difference of one reading from another, or "not yet measured".
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -14,7 +15,7 @@ from results.tables import without_empty_columns
 from t2t_repro.features.reproduction.order_agreement import decimals
 from t2t_repro.features.reproduction.report_writer import mean_and_spread
 from t2t_repro.features.reproduction.result_files import NOT_YET, Result, results_in
-from t2t_repro.text_tables import markdown
+from t2t_repro.text_tables import markdown, quantity
 
 ROWS = (form_runs.CONTROL, form_runs.WEIGHTED, form_runs.EQUATION)
 # Results of SYSTEM with another peak have the name SYSTEM and one of these.
@@ -93,7 +94,7 @@ def values(
     Returns:
         Names such as "twice_weighted" and "twice_weighted_gap" -> "nll" and "BLEU" ->
         the mean of a row, or its difference from the Transformer with the same dropout
-        and peak; "not yet measured" without runs.
+        and peak, with an interval if there are enough seeds.
     """
     found: dict[str, dict[str, str]] = {}
     for score, short in NAMES.items():
@@ -103,9 +104,22 @@ def values(
                 own = found.setdefault(f"{peak}_{name}", {})
                 own[short] = _mean(scores, score, name) or NOT_YET
             for name in ROWS[1:]:
-                text = difference_text(scores, score, name, form_runs.CONTROL)
+                text = _gap(scores, score, name)
                 found.setdefault(f"{peak}_{name}_gap", {})[short] = text
     return found
+
+
+def _gap(scores: Scores, score: str, name: str) -> str:
+    """Return the difference of a reading from the Transformer with equal dropout."""
+    text = difference_text(scores, score, name, form_runs.CONTROL)
+    if text != NOT_YET:
+        return text
+    own, other = (scores[form_runs.system_of(row)] for row in (name, form_runs.CONTROL))
+    gaps = [own[seed] - other[seed] for seed in own.keys() & other.keys()]
+    if not gaps:
+        return NOT_YET
+    pairs = quantity(len(gaps), "pair")
+    return f"{statistics.mean(gaps):+.{decimals(score)}f} ({pairs})"
 
 
 def _mean(scores: Scores, score: str, name: str) -> str:

@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from results import ablation, derived, form_differences, form_runs, losses, peaks
-from results.convergence import WEIGHTED_CURVE, changed_order, course_of
+from results.convergence import (
+    WEIGHTED_CURVE,
+    changed_order,
+    course_of,
+    relative_updates,
+)
 from results.curves import Curve
+from results.derived import on_accelerator
 from results.form_runs import Repeat
 from t2t_repro.features.reproduction.result_files import Result
 
@@ -81,6 +87,10 @@ def values(
             for reading, name in _MAIN.items()
             for other, reference in _REFERENCES.items()
         },
+        "no_dropout_gap": gap("weighted_no_attention_dropout", form_runs.PLAIN),
+        "cpu_pairs": form_differences.paired_texts(
+            results, repeats, form_runs.WEIGHTED, form_runs.CONTROL, accelerated=False
+        ),
         "learned_gap": gap("around_near_uniform", "around_fixed"),
         "around_gap": {name: gap(name, "around") for name in _AROUND},
         "additive": form_differences.model_texts(results, repeats),
@@ -98,17 +108,31 @@ def values(
 def _course_texts(curves: Sequence[Curve]) -> dict[str, Any]:
     """Return what the page says of kappa, alpha and updates of `weighted`."""
     course = course_of(curves)
+    own, other = (
+        _cpu_curves(curves, name) for name in (form_runs.WEIGHTED, form_runs.CONTROL)
+    )
+    equal = [relative_updates(own[x], other[x]) for x in own.keys() & other.keys()]
     changes = [changed_order(x) for x in curves if x.name == WEIGHTED_CURVE]
-    updates, spreads = (
+    updates, equal_updates, spreads = (
         f"{min(values):{form}} to {max(values):{form}}"
         for values, form in (
             (course.relative_updates, ".2f"),
+            (equal, ".2f"),
             (course.branch_spreads, ".1f"),
         )
     )
     return {
         "updates": updates,
+        "equal_updates": equal_updates,
         "spreads": spreads,
         "largest_spread": f"{max(course.branch_spreads):.1f}",
         "order": 100 * statistics.mean(changes),
+    }
+
+
+def _cpu_curves(curves: Sequence[Curve], name: str) -> dict[int, Curve]:
+    """Return the curves of a row's runs on CPUs, by seed."""
+    names = form_runs.cpu_curve_names(name)
+    return {
+        x.seed: x for x in curves if x.name in names and not on_accelerator(x.versions)
     }

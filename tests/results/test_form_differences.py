@@ -13,6 +13,7 @@ from results.form_differences import (
     comparison,
     difference_texts,
     differences_table,
+    paired_texts,
 )
 from results.form_runs import Repeat, scores_by_block
 from tests.support.form_runs import (
@@ -136,6 +137,18 @@ def test_a_difference_is_written_as_a_text():
     assert found["BLEU"].startswith(row["BLEU, difference"].split()[0])
     few = difference_texts(RESULTS, (), "around", "transformer")
     assert few == {"nll": "not yet measured", "BLEU": "not yet measured"}
+
+
+def test_paired_differences_are_those_of_students_test_on_one_kind_of_hardware():
+    accelerated = dataclasses.replace(result(AROUND, 1, 9.0), versions={"jax": "1"})
+    other = dataclasses.replace(result(PLAIN, 1, 2.0), versions={"jax": "1"})
+    results = [*SEVERAL, accelerated, other]
+    found = paired_texts(results, (), "around", "transformer", accelerated=False)
+    test = stats.ttest_rel(AROUND_NLL, PLAIN_NLL)
+    low, high = test.confidence_interval()
+    assert f"interval {low:+.3f} to {high:+.3f}, p = {test.pvalue:.3f}" in found["nll"]
+    few = paired_texts(results, (), "around", "transformer", accelerated=True)
+    assert few["nll"] == "not yet measured"
 
 
 def test_updates_are_those_of_the_seeds_that_both_have():

@@ -256,8 +256,8 @@ def test_the_difference_of_the_weighted_transformer_is_that_of_its_files():
         statistics.mean(scores_of(system, "small", "BLEU (dev)"))
         for system in ("weighted_transformer_n8", "transformer_base_c_n8")
     ]
-    assert values["depth"]["n8"] == pytest.approx(eight[0] - eight[1])
-    assert values["depth"]["n6"] == pytest.approx(values["gap"]["dev"])
+    assert values["size_gaps"]["n8"] == pytest.approx(eight[0] - eight[1])
+    assert values["size_gaps"]["n6"] == pytest.approx(values["gap"]["dev"])
     # Printed: 24.8, 21.1 and 23.4; 26.5 against 25.8; 28.4 against 27.3.
     assert values["published"] == pytest.approx(
         {

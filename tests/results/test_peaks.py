@@ -49,3 +49,8 @@ def test_a_reading_is_compared_with_the_transformer_at_the_same_peak():
     )
     assert values["half_around_gap"]["nll"] == NOT_YET
     assert values["twice_weighted_gap"]["nll"] == NOT_YET
+
+
+def test_with_few_seeds_the_mean_of_the_pairs_has_no_interval():
+    values = peaks.values([], [], [TWICE[0], TWICE[5], TWICE[6]])
+    assert values["twice_around_gap"]["nll"] == "+0.500 (1 pair)"
