@@ -34,8 +34,7 @@ from t2t_repro.features.reproduction.result_files import NOT_YET, Result
 from t2t_repro.text_tables import markdown
 
 NAMES = {NLL: "nll", BLEU: "BLEU"}
-_LONG_NAMES = {NLL: "dev nll", BLEU: "BLEU of dev and test2016"}
-LEVEL = 0.05  # of all comparisons with a score together
+LEVEL = 0.05  # of all comparisons of a column together
 ACROSS_BLOCKS = " (all pairs)"  # of training runs that differ in seed or hardware
 MIN_DEGREES = 4  # of freedom of the noise; with fewer, hardly any difference is found
 _HEADINGS = (
@@ -87,9 +86,11 @@ def _cells(score: str, tested: Mapping[str, Difference], system: str) -> list[st
     if system not in tested:
         return ["", "", ""]
     value, interval = _estimate(score, tested[system])
+    p_values = adjusted({name: found.p_value for name, found in tested.items()})
+    p_value = p_value_cell(tested[system].p_value, 3)
     return [
         f"{value} ({interval})",
-        p_value_cell(tested[system].p_value, 3),
+        f"**{p_value}**" if p_values[system] <= LEVEL else p_value,
         _detectable(score, tested[system]),
     ]
 
@@ -208,51 +209,6 @@ def model_texts(results: Sequence[Result], repeats: Sequence[Repeat]) -> dict[st
         p_value = interaction_p_value(scores, lambda block: block[0])
         texts[f"{short}_p"] = p_value_text(p_value, 2)
     return texts
-
-
-def comparison(
-    results: Sequence[Result], repeats: Sequence[Repeat], reference: str
-) -> str:
-    """Say which readings the noise tells from one of them.
-
-    Args:
-        results: Results of any systems.
-        repeats: More runs of them.
-        reference: Name of the row to compare with.
-
-    Returns:
-        A sentence per score, or one about the seeds that are missing.
-    """
-    scores = {x: form_runs.scores_by_block(results, x, repeats) for x in _LONG_NAMES}
-    sentences = [_compared(score, own, reference) for score, own in scores.items()]
-    if all(sentences):
-        return " ".join(sentences)
-    return _too_few_seeds(scores[NLL])
-
-
-def _compared(score: str, scores: Scores, reference: str) -> str:
-    """Write which systems differ from the reference, or "" without any p-value.
-
-    Args:
-        score: Name of the score.
-        scores: System -> block -> score.
-        reference: Name of the row to compare with.
-    """
-    tested = _tested(scores, form_runs.system_of(reference))
-    p_values = adjusted({name: found.p_value for name, found in tested.items()})
-    if not p_values:
-        return ""
-    names = {str(row.system): f"`{row.name}`" for row in form_runs.rows()}
-    differ = [names[name] for name in scores if p_values.get(name, 1.0) <= LEVEL]
-    others = [
-        f"{names[name]} (detectable: {_detectable(score, tested[name])})"
-        for name in scores
-        if p_values.get(name, 0.0) > LEVEL
-    ]
-    parts = [f"differ from `{reference}`: {', '.join(differ) or 'none'}"]
-    if others:
-        parts.append(f"cannot be told from it: {', '.join(others)}")
-    return f"By {_LONG_NAMES[score]}, these rows {'; these '.join(parts)}."
 
 
 def _too_few_seeds(scores: Scores) -> str:

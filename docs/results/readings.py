@@ -61,9 +61,6 @@ def tables(
         found[f"{prefix}differences"] = form_differences.differences_table(
             results, curves, repeats, reference
         )
-        found[f"{prefix}comparison"] = form_differences.comparison(
-            results, repeats, reference
-        )
     return found
 
 
