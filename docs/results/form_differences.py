@@ -135,17 +135,14 @@ def paired_texts(
     repeats: Sequence[Repeat],
     name: str,
     reference: str,
-    *,
-    accelerated: bool,
 ) -> dict[str, str]:
-    """Write the differences of two readings by paired t-tests, without other rows.
+    """Write the differences of two readings by paired t-tests of their runs on CPUs.
 
     Args:
         results: Results of any systems.
         repeats: More runs of them.
         name: Name of a row.
         reference: Name of the row to compare with.
-        accelerated: Whether to take the runs of the accelerator, not those of CPUs.
 
     Returns:
         Texts by the names in `NAMES`, "not yet measured" without enough seeds.
@@ -155,7 +152,7 @@ def paired_texts(
     for score, short in NAMES.items():
         scores = form_runs.scores_by_block(results, score, repeats)
         own = [scores.get(system, {}) for system in systems]
-        shared = [x for x in own[0].keys() & own[1].keys() if x[0] == accelerated]
+        shared = [x for x in own[0].keys() & own[1].keys() if not x[0]]
         pairs = {
             system: {block: values[block] for block in sorted(shared)}
             for system, values in zip(systems, own, strict=True)

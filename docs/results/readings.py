@@ -86,7 +86,7 @@ def values(
         },
         "no_dropout_gap": gap("weighted_no_attention_dropout", form_runs.PLAIN),
         "cpu_pairs": form_differences.paired_texts(
-            results, repeats, form_runs.WEIGHTED, form_runs.CONTROL, accelerated=False
+            results, repeats, form_runs.WEIGHTED, form_runs.CONTROL
         ),
         "learned_gap": gap("around_near_uniform", "around_fixed"),
         "around_gap": {name: gap(name, "around") for name in _AROUND},
