@@ -110,6 +110,8 @@ def difference_texts(
     repeats: Sequence[Repeat],
     name: str,
     reference: str,
+    *,
+    paired: bool = False,
 ) -> dict[str, str]:
     """Write the differences of one reading from another.
 
@@ -118,47 +120,26 @@ def difference_texts(
         repeats: More runs of them.
         name: Name of a row.
         reference: Name of the row to compare with.
+        paired: Whether to compare the runs on CPUs alone, by a paired t-test. Else all
+            rows tell the noise.
 
     Returns:
         Texts by the names in `NAMES`, "not yet measured" without enough seeds.
     """
-    return {
-        short: difference_text(
-            form_runs.scores_by_block(results, score, repeats), score, name, reference
-        )
-        for score, short in NAMES.items()
-    }
-
-
-def paired_texts(
-    results: Sequence[Result],
-    repeats: Sequence[Repeat],
-    name: str,
-    reference: str,
-) -> dict[str, str]:
-    """Write the differences of two readings by paired t-tests of their runs on CPUs.
-
-    Args:
-        results: Results of any systems.
-        repeats: More runs of them.
-        name: Name of a row.
-        reference: Name of the row to compare with.
-
-    Returns:
-        Texts by the names in `NAMES`, "not yet measured" without enough seeds.
-    """
-    systems = [form_runs.system_of(row) for row in (name, reference)]
     texts = {}
     for score, short in NAMES.items():
-        scores = form_runs.scores_by_block(results, score, repeats)
-        own = [scores.get(system, {}) for system in systems]
-        shared = [x for x in own[0].keys() & own[1].keys() if not x[0]]
-        pairs = {
-            system: {block: values[block] for block in sorted(shared)}
-            for system, values in zip(systems, own, strict=True)
-        }
-        texts[short] = difference_text(pairs, score, name, reference)
+        scores: Scores = form_runs.scores_by_block(results, score, repeats)
+        if paired:
+            scores = _cpu_pairs(scores, *map(form_runs.system_of, (name, reference)))
+        texts[short] = difference_text(scores, score, name, reference)
     return texts
+
+
+def _cpu_pairs(scores: Scores, *systems: str) -> Scores:
+    """Return the scores of two systems in the blocks on CPUs that both have."""
+    first, second = (scores.get(system, {}) for system in systems)
+    shared = [x for x in first if x in second and not x[0]]
+    return {system: {x: scores[system][x] for x in shared} for system in systems}
 
 
 def difference_text(scores: Scores, score: str, name: str, reference: str) -> str:

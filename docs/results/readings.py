@@ -85,8 +85,8 @@ def values(
             for other, reference in _REFERENCES.items()
         },
         "no_dropout_gap": gap("weighted_no_attention_dropout", form_runs.PLAIN),
-        "cpu_pairs": form_differences.paired_texts(
-            results, repeats, form_runs.WEIGHTED, form_runs.CONTROL
+        "cpu_pairs": form_differences.difference_texts(
+            results, repeats, form_runs.WEIGHTED, form_runs.CONTROL, paired=True
         ),
         "learned_gap": gap("around_near_uniform", "around_fixed"),
         "around_gap": {name: gap(name, "around") for name in _AROUND},

@@ -11,7 +11,6 @@ from scipy import stats
 from results.form_differences import (
     difference_texts,
     differences_table,
-    paired_texts,
 )
 from results.form_runs import Repeat, scores_by_block
 from tests.support.form_runs import (
@@ -131,7 +130,7 @@ def test_paired_differences_are_those_of_students_test_of_runs_on_cpus():
     accelerated = dataclasses.replace(result(AROUND, 1, 9.0), versions={"jax": "1"})
     other = dataclasses.replace(result(PLAIN, 1, 2.0), versions={"jax": "1"})
     results = [*SEVERAL, accelerated, other]
-    found = paired_texts(results, (), "around", "transformer")
+    found = difference_texts(results, (), "around", "transformer", paired=True)
     test = stats.ttest_rel(AROUND_NLL, PLAIN_NLL)
     low, high = test.confidence_interval()
     assert f"interval {low:+.3f} to {high:+.3f}, p = {test.pvalue:.3f}" in found["nll"]

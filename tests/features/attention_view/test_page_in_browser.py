@@ -615,7 +615,11 @@ def test_new_steps_and_data_appear_on_refresh(page):
     page.open(make_document()).mount([10], documents)
     assert not page.one(".step").is_displayed()
     page.browser.execute_script(
-        "steps.push(20); documents[10].sequences.target.text = 'changed';view.refresh()"
+        """
+        steps.push(20);
+        documents[10].sequences.target.text = "changed";
+        view.refresh();
+        """
     )
     until(lambda: page.one(".step").is_displayed())
     until(lambda: "changed" in page.text(".texts"))
