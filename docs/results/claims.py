@@ -9,7 +9,6 @@ from typing import Any
 from results import derived, form_runs
 from results.convergence import PLAIN_CURVE, WEIGHTED_CURVE
 from results.curves import Curve
-from results.derived import on_accelerator
 from results.measurements import Measurement
 from t2t_repro.features.reproduction.result_files import Result
 
@@ -110,22 +109,14 @@ def early_gap(
         step: Number of updates, at which there is an evaluation.
 
     Returns:
-        "step", and "nll": the mean difference between runs of one seed, with their
-        number.
+        "step", and "nll": the differences between runs of one seed, as text.
     """
-    mine, other = (_cpu_curves(curves, name) for name in (row, reference))
+    mine, other = (form_runs.cpu_curves(curves, name) for name in (row, reference))
     gaps = [
         _nll_at(mine[seed], step) - _nll_at(other[seed], step)
         for seed in mine.keys() & other.keys()
     ]
-    seeds = "one seed" if len(gaps) == 1 else f"{len(gaps)} seeds"
-    return {"step": step, "nll": f"{statistics.mean(gaps):+.3f} ({seeds})"}
-
-
-def _cpu_curves(curves: Sequence[Curve], row: str) -> dict[int, Curve]:
-    names = form_runs.cpu_curve_names(row)
-    own = (x for x in curves if x.name in names and not on_accelerator(x.versions))
-    return {x.seed: x for x in own}
+    return {"step": step, "nll": derived.gap_text(gaps, 3)}
 
 
 def _nll_at(curve: Curve, step: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 
@@ -75,18 +76,20 @@ def updates_to(nll: float, steps: Sequence[int], values: Sequence[float]) -> flo
     raise ValueError(f"expected a value of at most {nll}, received {min(values)}.")
 
 
-def changed_order(curve: Curve) -> float:
+def changed_order(curve: Curve, since: float = 0.0) -> float:
     """Return the share of pairs of branches whose order changes during a training run.
 
     Ahmed et al. see that "the relative ordering of the branches changes over time"
-    (section 4.3). Pairs are of branches of one layer, by kappa or by alpha; their order
-    at the first evaluation is compared with that at the last.
+    (section 4.3). Pairs are of branches of one layer, by kappa or by alpha.
 
     Args:
         curve: A training run with branches.
+        since: Share of the updates; the order at the first evaluation after them is
+            compared with that at the last one.
     """
+    start = bisect_left(curve.steps, since * curve.steps[-1])
     changed = [
-        (first[0] - second[0]) * (first[-1] - second[-1]) < 0
+        (first[start] - second[start]) * (first[-1] - second[-1]) < 0
         for layer in curve.branches_by_layer().values()
         for first, second in combinations(layer, 2)
     ]

@@ -77,6 +77,40 @@ def spread(results: Sequence[Result], system: str) -> dict[str, float | str]:
     return numbers | {"seeds": len(by_seed(results, system, "BLEU (dev)"))}
 
 
+def gap_text(gaps: Sequence[float], digits: int) -> str:
+    """Write the differences between runs of two systems with the same seeds.
+
+    Args:
+        gaps: Differences, one per seed.
+        digits: Digits after the point.
+
+    Returns:
+        Their mean with the range over the seeds, or "not yet measured" without any.
+    """
+    if not gaps:
+        return NOT_YET
+    mean, low, high = (
+        f"{x:+.{digits}f}" for x in (statistics.mean(gaps), min(gaps), max(gaps))
+    )
+    if len(gaps) == 1:
+        return f"{mean} (one seed)"
+    return f"{mean} ({len(gaps)} seeds: {low} to {high})"
+
+
+def seed_gaps(results: Sequence[Result], system: str, reference: str) -> dict[str, str]:
+    """Write the differences of one system from another by BLEU, seed by seed.
+
+    Returns:
+        Texts of `gap_text` by "dev" and "test".
+    """
+    texts = {}
+    for score in ("BLEU (dev)", "BLEU (test)"):
+        own, other = (by_seed(results, x, score) for x in (system, reference))
+        gaps = [own[seed] - other[seed] for seed in own.keys() & other.keys()]
+        texts[SCORES[score]] = gap_text(gaps, 1)
+    return texts
+
+
 def long_nll(results: Sequence[Result], system: str) -> str:
     """Return the dev nll of a system at the long scale and its seeds, as text."""
     values = [*by_seed(results, system, "nll (dev)", "long").values()]

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from results.curves import Curve
 from results.derived import on_accelerator
 from results.measurements import Measurement
 from t2t_repro.features.reproduction.order_agreement import decimals
@@ -48,12 +49,13 @@ def system_of(name: str) -> str:
     return next(str(row.system) for row in rows() if row.name == name)
 
 
-def cpu_curve_names(name: str) -> tuple[str, str]:
-    """Return the names of a row's curves on CPUs.
-
-    A row that the accelerator trained has the second one.
-    """
-    return f"{system_of(name)}-{SCALE}", f"{system_of(name)}-{SCALE}-cpu"
+def cpu_curves(curves: Sequence[Curve], name: str) -> dict[int, Curve]:
+    """Return the curves of a row's runs on CPUs, by seed."""
+    own = f"{system_of(name)}-{SCALE}"
+    names = (own, f"{own}-cpu")  # the latter if an accelerator trained the row, too
+    return {
+        x.seed: x for x in curves if x.name in names and not on_accelerator(x.versions)
+    }
 
 
 def cpu_repeats(agreement: Measurement, recorded: Sequence[Result]) -> list[Repeat]:

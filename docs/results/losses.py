@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from results import form_runs
+from results import derived, form_runs
 from results.curve_figures import shared_points
 from results.curves import Curve
-from t2t_repro.features.reproduction.result_files import NOT_YET
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -30,8 +29,8 @@ def curves_by_row(curves: Sequence[Curve]) -> dict[str, dict[int, Curve]]:
     """Return the curves on CPUs with training nll: row of `forms` -> seed -> curve."""
     found: dict[str, dict[int, Curve]] = {}
     for row in ROWS:
-        names = form_runs.cpu_curve_names(row)
-        own = {x.seed: x for x in curves if x.name in names and x.training_nll}
+        of_row = form_runs.cpu_curves(curves, row)
+        own = {seed: x for seed, x in of_row.items() if x.training_nll}
         if own:
             found[row] = own
     return found
@@ -77,13 +76,5 @@ def gaps(curves: Sequence[Curve]) -> dict[str, str]:
     for row in ROWS:
         own = found.get(row, {})
         values = [gap(own[seed], control[seed]) for seed in own.keys() & control.keys()]
-        texts[row] = _text(values) if values else NOT_YET
+        texts[row] = derived.gap_text(values, 3)
     return texts
-
-
-def _text(values: Sequence[float]) -> str:
-    if len(values) == 1:
-        return f"{values[0]:+.3f} (one seed)"
-    low, high = min(values), max(values)
-    mean = statistics.mean(values)
-    return f"{mean:+.3f} ({len(values)} seeds: {low:+.3f} to {high:+.3f})"

@@ -65,6 +65,7 @@ _SYSTEMS = {
     "enfr": f"{derived.PLAIN}_enfr",
     "big_enfr": "transformer_big_enfr",
     "weighted_enfr": f"{derived.WEIGHTED}_enfr",
+    "weighted_big_enfr": "weighted_transformer_big_enfr",
     "aop1": f"{derived.PLAIN}_aop1",
     "aop2": f"{derived.PLAIN}_aop2",
 }
@@ -200,6 +201,12 @@ def page_values(
         "gap": derived.difference(results, derived.WEIGHTED, derived.PLAIN),
         "around": derived.difference(results, derived.AROUND, derived.PLAIN),
         **{name: derived.spread(results, system) for name, system in _SYSTEMS.items()},
+        **{
+            f"{name}_gap": derived.seed_gaps(
+                results, _SYSTEMS[name], _SYSTEMS["learned"]
+            )
+            for name in ("random", "uniform")
+        },
         "published": derived.published_values(),
     }
 

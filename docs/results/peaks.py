@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
-from results import form_runs
+from results import derived, form_runs
 from results.additive_model import Scores
 from results.form_differences import NAMES, difference_text
 from results.form_runs import Repeat
@@ -15,7 +14,7 @@ from results.tables import without_empty_columns
 from t2t_repro.features.reproduction.order_agreement import decimals
 from t2t_repro.features.reproduction.report_writer import mean_and_spread
 from t2t_repro.features.reproduction.result_files import NOT_YET, Result, results_in
-from t2t_repro.text_tables import markdown, quantity
+from t2t_repro.text_tables import markdown
 
 ROWS = (form_runs.CONTROL, form_runs.WEIGHTED, form_runs.EQUATION)
 # Results of SYSTEM with another peak have the name SYSTEM and one of these.
@@ -116,10 +115,7 @@ def _gap(scores: Scores, score: str, name: str) -> str:
         return text
     own, other = (scores[form_runs.system_of(row)] for row in (name, form_runs.CONTROL))
     gaps = [own[seed] - other[seed] for seed in own.keys() & other.keys()]
-    if not gaps:
-        return NOT_YET
-    pairs = quantity(len(gaps), "pair")
-    return f"{statistics.mean(gaps):+.{decimals(score)}f} ({pairs})"
+    return derived.gap_text(gaps, decimals(score))
 
 
 def _mean(scores: Scores, score: str, name: str) -> str:

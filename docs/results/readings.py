@@ -14,7 +14,6 @@ from results.convergence import (
     relative_updates,
 )
 from results.curves import Curve
-from results.derived import on_accelerator
 from results.form_runs import Repeat
 from t2t_repro.features.reproduction.result_files import Result
 
@@ -106,10 +105,15 @@ def _course_texts(curves: Sequence[Curve]) -> dict[str, Any]:
     """Return what the page says of kappa, alpha and updates of `weighted`."""
     course = course_of(curves)
     own, other = (
-        _cpu_curves(curves, name) for name in (form_runs.WEIGHTED, form_runs.CONTROL)
+        form_runs.cpu_curves(curves, name)
+        for name in (form_runs.WEIGHTED, form_runs.CONTROL)
     )
     equal = [relative_updates(own[x], other[x]) for x in own.keys() & other.keys()]
-    changes = [changed_order(x) for x in curves if x.name == WEIGHTED_CURVE]
+    weighted = [x for x in curves if x.name == WEIGHTED_CURVE]
+    changes, late_changes = (
+        100 * statistics.mean(changed_order(x, since) for x in weighted)
+        for since in (0.0, 0.5)
+    )
     updates, equal_updates, spreads = (
         f"{min(values):{form}} to {max(values):{form}}"
         for values, form in (
@@ -123,13 +127,6 @@ def _course_texts(curves: Sequence[Curve]) -> dict[str, Any]:
         "equal_updates": equal_updates,
         "spreads": spreads,
         "largest_spread": f"{max(course.branch_spreads):.1f}",
-        "order": 100 * statistics.mean(changes),
-    }
-
-
-def _cpu_curves(curves: Sequence[Curve], name: str) -> dict[int, Curve]:
-    """Return the curves of a row's runs on CPUs, by seed."""
-    names = form_runs.cpu_curve_names(name)
-    return {
-        x.seed: x for x in curves if x.name in names and not on_accelerator(x.versions)
+        "order": changes,
+        "late_order": late_changes,
     }

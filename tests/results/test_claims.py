@@ -37,7 +37,7 @@ def test_an_early_gap_is_the_mean_of_the_seeds_that_both_rows_have():
         *seeds(WEIGHTED, 2, nll=(4.25, 3.0)),
     ]
     found = early_gap(curves, "weighted", "transformer_attention_dropout", 100)
-    assert found == {"step": 100, "nll": "+0.375 (2 seeds)"}
+    assert found == {"step": 100, "nll": "+0.375 (2 seeds: +0.250 to +0.500)"}
 
 
 def test_an_early_gap_leaves_out_the_accelerator():

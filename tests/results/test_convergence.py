@@ -47,6 +47,17 @@ def test_a_pair_of_branches_changes_its_order_within_a_layer():
     assert changed_order(curve) == pytest.approx(2 / 3)
 
 
+def test_changes_of_order_are_counted_from_a_share_of_the_updates_on():
+    branches = {
+        "encoder/layer_0/kappa/0": (0.1, 0.6, 0.6),
+        "encoder/layer_0/kappa/1": (0.9, 0.4, 0.4),
+    }
+    curve = dataclasses.replace(CURVE, steps=(100, 200, 400), branches=branches)
+    assert changed_order(curve) == 1.0
+    assert changed_order(curve, since=0.25) == 1.0
+    assert changed_order(curve, since=0.5) == 0.0
+
+
 def test_updates_are_compared_at_the_nll_that_both_reach():
     assert relative_updates(FAST, SLOW) == 200 / 400
     assert relative_updates(SLOW, FAST) == 400 / 200

@@ -51,6 +51,6 @@ def test_a_reading_is_compared_with_the_transformer_at_the_same_peak():
     assert values["twice_weighted_gap"]["nll"] == NOT_YET
 
 
-def test_with_few_seeds_the_mean_of_the_pairs_has_no_interval():
+def test_with_few_seeds_the_mean_has_no_interval():
     values = peaks.values([], [], [TWICE[0], TWICE[5], TWICE[6]])
-    assert values["twice_around_gap"]["nll"] == "+0.500 (1 pair)"
+    assert values["twice_around_gap"]["nll"] == "+0.500 (one seed)"
