@@ -27,8 +27,6 @@ from t2t_repro.features.attention_view.attention_summaries import (
     IdPair,
     attention_evaluator,
 )
-from t2t_repro.features.attention_view.capture import capture_attention
-from t2t_repro.features.attention_view.sentence_attention import html_page
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import MAX_STEPS_BETWEEN_EVALUATIONS
@@ -71,23 +69,19 @@ def random_pairs(args: argparse.Namespace) -> list[IdPair]:
 
 
 def alternate(
-    actions: dict[str, Callable[[], object]], rounds: int, end: float
+    actions: dict[str, Callable[[], object]], rounds: int
 ) -> dict[str, list[float]]:
     """Time actions in turn; in every second round, the first one runs last.
 
     Args:
         actions: The actions by name.
         rounds: Number of timed rounds. One more round, which compiles, runs first.
-        end: Time of `time.perf_counter` after which no round begins, except the first
-            timed one.
 
     Returns:
         Seconds of each round, by name.
     """
     times: dict[str, list[float]] = {name: [] for name in actions}
     for number in range(rounds + 1):
-        if number > 1 and time.perf_counter() > end:
-            break
         names = list(actions)
         if number % 2:
             names.append(names.pop(0))
@@ -127,12 +121,8 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=3, help="updates per round")
-    parser.add_argument(
-        "--seconds", type=float, default=180, help="begin no round after this time"
-    )
     args = parser.parse_args()
 
-    begin = time.perf_counter()
     catalogue.load()
     hparams = catalogue.hparams(args.hparams_set)
     without, model = (
@@ -151,16 +141,12 @@ def main() -> None:
             "evaluation": lambda: sampler(next(steps), log),
             "sampled": sampled,
         }
-        times = alternate(actions, args.rounds, begin + args.seconds)
+        times = alternate(actions, args.rounds)
         files = [path for path in Path(folder).rglob("*") if path.is_file()]
         evaluations = 1 + len(times["evaluation"])
         written = sum(path.stat().st_size for path in files) / evaluations
     report(times, args)
     print(f"event data per evaluation: {written / 1e6:.2f} MB")
-    attention = capture_attention(model, tokenizers, *pairs[0])
-    page = html_page([attention.to_document()], "page").encode()
-    print(f"page of one pair: {len(page) / 1e6:.2f} MB")
-    print(f"the measurement took {time.perf_counter() - begin:.0f} s")
 
 
 if __name__ == "__main__":

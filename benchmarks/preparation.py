@@ -9,10 +9,9 @@ the line through the two largest sizes.
     python benchmarks/preparation.py --source train.en --target train.de \
         --sizes 10000,100000,1000000,5000000 --workers 1,2 --vocab_size 32000 \
         --folder /tmp/preparation --json docs/preparation.json
-    python benchmarks/preparation.py --json docs/preparation.json \
-        --page docs/data.md --plot docs/images/preparation.png
+    python benchmarks/preparation.py --json docs/preparation.json --page docs/data.md
 
-Needs psutil, and matplotlib for the plot.
+Needs psutil.
 """
 
 from __future__ import annotations
@@ -218,33 +217,6 @@ def write_page(results: dict[str, Any], page: Path) -> None:
     page.write_text(MARKER.join(parts), encoding="utf-8")
 
 
-def plot(results: dict[str, Any], path: Path) -> None:
-    """Draw rate and memory against the size of the corpus."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4))
-    for workers in sorted({row["workers"] for row in results["rows"]}):
-        own = [row for row in results["rows"] if row["workers"] == workers]
-        sizes = [row["pairs"] for row in own]
-        label = f"{workers} worker{'s' if workers > 1 else ''}"
-        rates = [row["pairs"] / row["seconds"] for row in own]
-        left.plot(sizes, rates, "o-", label=label)
-        right.plot(sizes, [row["peak_bytes"] / 1e9 for row in own], "o-", label=label)
-    left.set_ylabel("pairs per second, all phases")
-    right.set_ylabel("peak memory of all processes [GB]")
-    right.axhline(2, color="grey", linestyle=":", label="limit: 2 GB")
-    for axes in (left, right):
-        axes.set_xscale("log")
-        axes.set_xlabel("pairs")
-        axes.set_ylim(bottom=0)
-        axes.legend()
-    figure.tight_layout()
-    figure.savefig(path)
-
-
 def _numbers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
@@ -260,7 +232,6 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="for the corpora; it is removed")
     parser.add_argument("--json", type=Path, required=True, help="file of the results")
     parser.add_argument("--page", type=Path, help="page in which to put the tables")
-    parser.add_argument("--plot", type=Path, help="file of the plot")
     args = parser.parse_args()
     if args.source:
         if not (args.target and args.folder):
@@ -271,8 +242,6 @@ def main() -> None:
     print(table(results))
     if args.page:
         write_page(results, args.page)
-    if args.plot:
-        plot(results, args.plot)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def main() -> None:
     for name, guard in guards.items():
         model = Transformer.from_hparams(hparams, args.vocab_size, args.vocab_size)
         actions[name] = updates(hparams, model, args, guard)
-    times = alternate(actions, args.rounds, float("inf"))
+    times = alternate(actions, args.rounds)
     ratios = [a / b for a, b in zip(times["with"], times["without"], strict=True)]
     for name, seconds in times.items():
         median = statistics.median(seconds) / args.updates

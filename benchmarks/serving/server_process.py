@@ -63,18 +63,10 @@ class ServerProcess:
         processes = [parent, *parent.children(recursive=True)]
         return sum(process.memory_info().rss for process in processes) / 1e6
 
-    def ask_to_stop(self) -> None:
-        """Send SIGTERM."""
-        self._process.send_signal(signal.SIGTERM)
-
-    def exit_code(self) -> int | None:
-        """Return the exit code, or None while it runs."""
-        return self._process.poll()
-
     def stop(self) -> int:
         """Stop the server, and return its exit code; -9 if it had to be killed."""
         if self._process.poll() is None:
-            self.ask_to_stop()
+            self._process.send_signal(signal.SIGTERM)
         try:
             return self._process.wait(STOP)
         except subprocess.TimeoutExpired:

@@ -1,7 +1,7 @@
 """Send a server more than an hour of mixed requests, and account for every one.
 
     python -m benchmarks.serving.soak --sources sentences.en --expected sentences.de \
-        --rate 70 --minutes 60 --cores 0 --json soak.json --plot soak.png \
+        --rate 70 --minutes 60 --cores 0 --json soak.json \
         -- t2t serve --model en-de=run --port 8000 --log_requests
 
 Requests arrive at random times (a Poisson process), whether or not earlier ones are
@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import itertools
 import json
 import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +86,7 @@ class Soak:
     def __init__(self, server: ServerProcess, seed: int) -> None:
         self.server = server
         self.counts: Counter[str] = Counter()
-        self.latencies: list[tuple[float, float]] = []  # start, seconds
+        self.latencies: list[float] = []  # seconds
         self.samples: list[dict[str, float]] = []
         self.strange: list[str] = []
         self._draw = random.Random(seed)
@@ -105,9 +104,8 @@ class Soak:
                 self.counts[kind] += 1
                 return
             answer = await asyncio.wait_for(connection.ask(request.data), PATIENCE)
-            seconds = time.monotonic() - start
+            self.latencies.append(time.monotonic() - start)
             self.counts[self._judge(request, answer, connection)] += 1
-            self.latencies.append((start - self._start, seconds))
         except (TimeoutError, NoAnswer, ValueError, OSError) as error:
             self.counts["lost"] += 1
             self.strange.append(f"{start - self._start:.1f} s: {error!r}")
@@ -170,42 +168,13 @@ def logged_answers(log: Path) -> dict[str, int]:
     return dict(Counter(LOGGED.findall(log.read_text(encoding="utf-8"))))
 
 
-def percentiles(latencies: list[tuple[float, float]]) -> dict[str, float]:
-    """Return p50, p95 and p99 in milliseconds."""
-    ordered = sorted(seconds for _, seconds in latencies)
+def percentiles(latencies: list[float]) -> dict[str, float]:
+    """Return p50, p95 and p99 of seconds, in milliseconds."""
+    ordered = sorted(latencies)
     places = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
     return {
         n: round(1e3 * ordered[int(p * len(ordered))], 1) for n, p in places.items()
     }
-
-
-def by_minute(latencies: list[tuple[float, float]]) -> Iterator[dict[str, float]]:
-    """Yield the answers and percentiles of each minute."""
-    ordered = sorted(latencies)
-    for minute, group in itertools.groupby(ordered, lambda pair: int(pair[0] // 60)):
-        own = [*group]
-        yield {"minute": minute, "answers": len(own), **percentiles(own)}
-
-
-def draw_plot(result: dict, file: Path) -> None:
-    """Draw memory and latency over time."""
-    from matplotlib import pyplot
-
-    figure, (above, below) = pyplot.subplots(2, sharex=True, figsize=(8, 5))
-    samples = [s for s in result["samples"] if "rss_mb" in s]
-    above.plot([s["seconds"] / 60 for s in samples], [s["rss_mb"] for s in samples])
-    above.set_ylim(bottom=0)
-    above.set_ylabel("memory of the server, MB")
-    for name in ("p50_ms", "p95_ms", "p99_ms"):
-        minutes = result["minutes"]
-        below.plot(
-            [m["minute"] for m in minutes], [m[name] for m in minutes], label=name
-        )
-    below.set_yscale("log")
-    below.set_ylabel("latency of a minute, ms")
-    below.set_xlabel("minutes")
-    below.legend()
-    figure.savefig(file, bbox_inches="tight")
 
 
 async def run(args: argparse.Namespace, start: Callable[[], ServerProcess]) -> dict:
@@ -225,7 +194,6 @@ async def run(args: argparse.Namespace, start: Callable[[], ServerProcess]) -> d
         "logged": logged_answers(args.log),
         **percentiles(soak.latencies),
         "strange": soak.strange[:20],
-        "minutes": [*by_minute(soak.latencies)],
         "samples": soak.samples,
     }
 
@@ -242,7 +210,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cores", help="those of the server, as 0,1")
     parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--plot", type=Path)
     parser.add_argument("--log", type=Path, default=Path("server.log"))
     parser.add_argument("command", nargs="+", help="after --")
     args = parser.parse_args()
@@ -251,9 +218,7 @@ def main() -> int:
         run(args, lambda: ServerProcess(args.command, args.log, args.cores))
     )
     args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    if args.plot:
-        draw_plot(result, args.plot)
-    shown = {n: v for n, v in result.items() if n not in ("minutes", "samples")}
+    shown = {n: v for n, v in result.items() if n != "samples"}
     print(json.dumps(shown, indent=1))
     counts = result["counts"]
     answers = counts["right"] + counts.get("other", 0)

@@ -62,14 +62,10 @@ class AlignmentErrors:
     Attributes:
         rates: Error rate of every head and of the mean of each layer, from 0 to 1.
         diagonal: Error rate of linking words at the same relative place.
-        sure: Share of the target words with a sure link.
-        cases: Number of sentence pairs.
     """
 
     rates: dict[AlignmentHeads, float]
     diagonal: float
-    sure: float
-    cases: int
 
     def best(self) -> AlignmentHeads:
         """Return the heads with the lowest error rate."""
@@ -86,14 +82,6 @@ class AlignmentErrors:
             cells = [f"{100 * rate:.1f}" for rate in rates]
             rows.append([str(layer), "read" if reading else "predicted", *cells])
         return rows
-
-    def summary(self) -> str:
-        """Return the number of cases and the baseline in one sentence."""
-        return (
-            f"Alignment error rate in % on {self.cases} sentence pairs; "
-            f"{100 * self.sure:.1f} % of the target words have a sure link; words at "
-            f"the same relative place: {100 * self.diagonal:.1f}."
-        )
 
 
 def _group_order(heads: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
@@ -126,8 +114,6 @@ def alignment_errors(attend: Attend, cases: Iterable[AlignmentCase]) -> Alignmen
             for chosen, links in linked.items()
         },
         diagonal=alignment_error_rate(list(map(_diagonal, cases)), references),
-        sure=_share_of_sure_words(cases),
-        cases=len(cases),
     )
 
 
@@ -140,8 +126,3 @@ def _diagonal(case: AlignmentCase) -> list[Link]:
         (round(j * last_source / max(1, last_target)), j)
         for j in range(last_target + 1)
     ]
-
-
-def _share_of_sure_words(cases: Sequence[AlignmentCase]) -> float:
-    linked = sum(len({j for _, j in case.reference.sure}) for case in cases)
-    return linked / sum(len(case.target.split()) for case in cases)

@@ -9,17 +9,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from results.alignment import tags
+from results.alignment_error import Attend
 from t2t_repro.features.attention_view.sentence_attention import Attention
 from t2t_repro.features.synthetic.english import leaves, word_of_each_token
 from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence, sentences
-
-# Returns the attention of a source and a target, such as `System.attention`.
-Attend = Callable[[str, str], Attention]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +80,6 @@ class AnaphoraAccuracy:
 
     Attributes:
         accuracy: `[layer, head]`, from 0 to 1.
-        mean_weight: Mean weight from the pronoun to its antecedent, `[layer, head]`.
         cases: Number of pronouns.
         random_word: Accuracy of a random other word.
         nearest_noun: Accuracy of the last noun before the pronoun.
@@ -91,7 +88,6 @@ class AnaphoraAccuracy:
     """
 
     accuracy: np.ndarray
-    mean_weight: np.ndarray
     cases: int
     random_word: float
     nearest_noun: float
@@ -141,14 +137,12 @@ def anaphora_accuracy(
     if not cases:
         raise ValueError("expected at least one case. Received: none")
     rows = [_pronoun_row(attend(case.source, case.target), case) for case in cases]
-    weights = [row[..., case.antecedent] for row, case in zip(rows, cases, strict=True)]
     hits = [
         np.argmax(_without(row, case.pronoun), axis=-1) == case.antecedent
         for row, case in zip(rows, cases, strict=True)
     ]
     return AnaphoraAccuracy(
         accuracy=np.mean(hits, axis=0),
-        mean_weight=np.mean(weights, axis=0),
         cases=len(cases),
         random_word=float(np.mean([1 / (case.words - 1) for case in cases])),
         nearest_noun=float(np.mean([c.nouns[-1] == c.antecedent for c in cases])),

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
-def draw_learning_curves(canvas: Canvas, curves: Sequence[Curve], table: str) -> None:
-    """Draw dev nll during the training runs of a table at the long scale.
+def draw_learning_curves(canvas: Canvas, curves: Sequence[Curve]) -> None:
+    """Draw dev nll during the training runs of `forms` at the long scale.
 
     Each row has a line, in the order of their ends, which begins after a tenth of the
     run: before, the nll falls so fast that the lines could not be told apart.
@@ -28,10 +28,9 @@ def draw_learning_curves(canvas: Canvas, curves: Sequence[Curve], table: str) ->
     Args:
         canvas: Figure to draw on.
         curves: Learning curves of any systems.
-        table: Name of the table.
     """
     axes = canvas.subplots()
-    groups = sorted(long_curves(curves, table).items(), key=lambda x: -_last_nll(x[1]))
+    groups = sorted(long_curves(curves).items(), key=lambda x: -_last_nll(x[1]))
     # More settings than colours.
     styles = itertools.cycle(["-"] * 10 + ["--"] * 10)
     for (name, group), style in zip(groups, styles, strict=False):
@@ -40,9 +39,9 @@ def draw_learning_curves(canvas: Canvas, curves: Sequence[Curve], table: str) ->
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def long_curves(curves: Sequence[Curve], table: str) -> dict[str, list[Curve]]:
-    """Return the curves of a table's rows at the long scale, by name of the row."""
-    rows = {f"{row.system}-long": row.name for row in find_table(table).rows}
+def long_curves(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
+    """Return the curves of `forms` at the long scale, by name of the row."""
+    rows = {f"{row.system}-long": row.name for row in find_table("forms").rows}
     found: dict[str, list[Curve]] = {}
     for curve in curves:
         if curve.name in rows:
@@ -85,11 +84,6 @@ def shared_points(curves: Sequence[Curve], name: str = "nll") -> dict[int, list[
     return {step: [nll[step] for nll in values] for step in steps}
 
 
-def branch_curves(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the curves of `BRANCH_CURVE`."""
-    return [curve for curve in curves if curve.name == BRANCH_CURVE]
-
-
 def draw_branch_weights(canvas: Canvas, curves: Sequence[Curve]) -> None:
     """Draw kappa and alpha in the second layers of the first `BRANCH_CURVE`.
 
@@ -97,7 +91,7 @@ def draw_branch_weights(canvas: Canvas, curves: Sequence[Curve]) -> None:
         canvas: Figure to draw on.
         curves: Learning curves.
     """
-    curve = branch_curves(curves)[0]
+    curve = next(curve for curve in curves if curve.name == BRANCH_CURVE)
     groups = curve.branches_by_layer()
     layers = [name for name in groups if "layer_1" in name]
     for axes, layer in zip(

@@ -58,23 +58,18 @@ def by_seed(
     }
 
 
-def spread(results: Sequence[Result], system: str) -> dict[str, float | str]:
+def spread(results: Sequence[Result], system: str) -> dict[str, str]:
     """Describe the scores of a system over its seeds.
 
     Returns:
-        For each score, its lowest and highest value, and the mean with the standard
-        deviation of several seeds as text; and the number of seeds.
+        For each score, the mean with the standard deviation of several seeds; and the
+        number of seeds.
     """
-    numbers: dict[str, float | str] = {}
-    for score, name in SCORES.items():
-        values = list(by_seed(results, system, score).values())
-        if values:
-            numbers |= {
-                f"{name}_low": min(values),
-                f"{name}_high": max(values),
-                name: mean_and_spread(values, 1),
-            }
-    return numbers | {"seeds": len(by_seed(results, system, "BLEU (dev)"))}
+    texts = {
+        name: mean_and_spread(list(by_seed(results, system, score).values()), 1)
+        for score, name in SCORES.items()
+    }
+    return texts | {"seeds": str(len(by_seed(results, system, "BLEU (dev)")))}
 
 
 def gap_text(gaps: Sequence[float], digits: int) -> str:

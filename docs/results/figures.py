@@ -10,25 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from results import losses
-from results.curve_figures import (
-    branch_curves,
-    draw_branch_weights,
-    draw_learning_curves,
-    long_curves,
-)
+from results.curve_figures import draw_branch_weights, draw_learning_curves
 from results.curves import Curve
 from results.derived import by_seed
 from results.measurements import Measurement
 from results.parsers import GOLD
 from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.recipes import WIDTH_DIVISOR
-from t2t_repro.features.reproduction.result_files import NOT_YET, Result
+from t2t_repro.features.reproduction.result_files import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 FOLDER = "figures"
-ONE_MODEL, ENSEMBLE = "multi30k_ende", "multi30k_ensemble"
+ENSEMBLE = "multi30k_ensemble"
 _TABLES = ("table3", "sensitivity")
 _PERPLEXITIES = (10, 20, 40, 80)  # ticks
 # Text stays text, and equal numbers give equal files.
@@ -65,27 +60,23 @@ class Figure:
 
     Attributes:
         title: Its alternative text and, as a sentence, its caption.
-        is_measured: Function that tells whether there is anything to draw.
         draw: Function that draws it.
     """
 
     title: str
-    is_measured: Callable[[FigureData], bool]
     draw: Callable[[Canvas, FigureData], None]
 
 
-def links(data: FigureData) -> dict[str, str]:
-    """Return the Markdown of each figure, or a sentence if there is nothing to draw."""
+def links() -> dict[str, str]:
+    """Return the Markdown of each figure."""
     return {
         name: f"![{figure.title}]({FOLDER}/{name}.svg)\n\n*{figure.title}.*"
-        if figure.is_measured(data)
-        else f"{figure.title}: {NOT_YET}."
         for name, figure in FIGURES.items()
     }
 
 
 def draw_figures(data: FigureData, folder: Path) -> list[Path]:
-    """Draw every figure that has been measured.
+    """Draw every figure.
 
     Args:
         data: Numbers to draw.
@@ -103,21 +94,12 @@ def draw_figures(data: FigureData, folder: Path) -> list[Path]:
     paths = []
     with matplotlib.rc_context(_STYLE):
         for name, figure in FIGURES.items():
-            if not figure.is_measured(data):
-                continue
             canvas = pyplot.figure(figsize=(8, 3.6), layout="constrained")
             figure.draw(canvas, data)
             paths.append(folder / FOLDER / f"{name}.svg")
             canvas.savefig(paths[-1], metadata={"Date": None})
             pyplot.close(canvas)
     return paths
-
-
-def _draw_one_model(canvas: Canvas, data: FigureData) -> None:
-    axes = canvas.subplots()
-    steps, nll = data.measurements[ONE_MODEL].columns("steps", "dev nll")
-    axes.plot(steps, nll, marker="o")
-    axes.set(xlabel="steps", ylabel="dev nll per token")
 
 
 def _draw_ensemble(canvas: Canvas, data: FigureData) -> None:
@@ -134,18 +116,13 @@ def _draw_ensemble(canvas: Canvas, data: FigureData) -> None:
     axes.legend(loc="lower right")
 
 
-def _draw_bleu_parameters(canvas: Canvas, data: FigureData, scale: str) -> None:
+def _draw_bleu_parameters(canvas: Canvas, results: Sequence[Result]) -> None:
     axes = canvas.subplots()
     base_size = next(
-        (
-            size
-            for name, size, _ in _bleu_points("table3", data.results, scale)
-            if name == "base"
-        ),
-        0,
+        size for name, size, _ in _bleu_points(_TABLES[0], results) if name == "base"
     )
     for table, marker in zip(_TABLES, ("o", "^"), strict=True):
-        points = list(_bleu_points(table, data.results, scale))
+        points = list(_bleu_points(table, results))
         axes.errorbar(
             [size / 1e6 for _, size, _ in points],
             [statistics.mean(scores) for *_, scores in points],
@@ -171,11 +148,11 @@ def _draw_bleu_parameters(canvas: Canvas, data: FigureData, scale: str) -> None:
 
 
 def _bleu_points(
-    table: str, results: Sequence[Result], scale: str
+    table: str, results: Sequence[Result]
 ) -> Iterator[tuple[str, int, list[float]]]:
-    """Yield the name, parameters and dev BLEU of each row at a scale."""
+    """Yield the name, parameters and dev BLEU of each row at the long scale."""
     for row in find_table(table).rows:
-        own = [x for x in results if (x.scale, x.system) == (scale, row.system)]
+        own = [x for x in results if (x.scale, x.system) == ("long", row.system)]
         if own:
             yield row.name, own[0].parameters, [x.scores["BLEU (dev)"] for x in own]
 
@@ -246,53 +223,31 @@ def classes_in(scores: Mapping[str, float], split: str) -> dict[str, float]:
 
 FIGURES = {
     "bleu_parameters": Figure(
-        "Dev BLEU against the number of parameters, at the small scale",
-        lambda data: bool(data.results),
-        lambda canvas, data: _draw_bleu_parameters(canvas, data, "small"),
-    ),
-    "long_bleu_parameters": Figure(
         "Dev BLEU against the number of parameters, after ten thousand steps",
-        lambda data: bool([*_bleu_points("table3", data.results, "long")]),
-        lambda canvas, data: _draw_bleu_parameters(canvas, data, "long"),
-    ),
-    "table3_curves": Figure(
-        "Dev nll during the training runs of table3",
-        lambda data: bool(long_curves(data.curves, "table3")),
-        lambda canvas, data: draw_learning_curves(canvas, data.curves, "table3"),
+        lambda canvas, data: _draw_bleu_parameters(canvas, data.results),
     ),
     "learning_curves": Figure(
         "Dev nll during the training runs of forms",
-        lambda data: bool(long_curves(data.curves, "forms")),
-        lambda canvas, data: draw_learning_curves(canvas, data.curves, "forms"),
-    ),
-    "multi30k": Figure(
-        "Dev nll during the training of the one-model recipe",
-        lambda data: ONE_MODEL in data.measurements,
-        _draw_one_model,
+        lambda canvas, data: draw_learning_curves(canvas, data.curves),
     ),
     "multi30k_ensemble": Figure(
         "Dev nll per token, and BLEU of greedy search, of the ensemble's members",
-        lambda data: ENSEMBLE in data.measurements,
         _draw_ensemble,
     ),
     "branches": Figure(
         "Kappa and alpha of the second of two layers during training",
-        lambda data: bool(branch_curves(data.curves)),
         lambda canvas, data: draw_branch_weights(canvas, data.curves),
     ),
     "losses": Figure(
         "Dev nll against training nll, every thousand updates",
-        lambda data: bool(losses.curves_by_row(data.curves)),
         lambda canvas, data: losses.draw(canvas, data.curves),
     ),
     "attention_functions": Figure(
         "Dev perplexity of attention functions against the depth of keys",
-        lambda data: len(attention_points(data.results)) > 1,
         _draw_attention_functions,
     ),
     "f1_by_length": Figure(
         "F1 by the length of the sentence, default search: mean of the recipe's seeds",
-        lambda data: bool(f1_classes(data.results)),
         _draw_f1_by_length,
     ),
 }

@@ -76,7 +76,6 @@ class Measurement:
         return {
             **self.numbers,
             "command": _on_several_lines(self.command),
-            "commit": self.commit,
             "hardware": self.hardware,
             "signature": self.signature,
             "table": self.table_text(),

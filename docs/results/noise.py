@@ -12,18 +12,17 @@ from scipy import stats
 
 from results.derived import PLAIN, by_seed
 from t2t_repro.features.reproduction.order_agreement import (
-    ALL_ROWS,
     COVERAGE,
     LEAST_DIFFERENCES,
     OrderTest,
-    group_agreements,
+    compared_scores,
     order_of,
     p_value_text,
     pooled_deviation,
     scores_of,
 )
 from t2t_repro.features.reproduction.paper_tables import Row, find_table
-from t2t_repro.features.reproduction.result_files import Result, averaged_score
+from t2t_repro.features.reproduction.result_files import Result
 
 PERPLEXITY, BLEU = "perplexity (dev)", "BLEU (dev)"
 
@@ -115,47 +114,25 @@ def table3_order(
 
     Returns:
         For "ppl" and "bleu", published columns, the number of "same" pairs of rows by
-        the score of the last checkpoint, of "pairs", the interval "low" to "high" of
-        random orders, and p, by names such as "ppl_same"; and the number of "rows" with
-        results.
+        the score of the last checkpoint, of "pairs", and p, by names such as
+        "ppl_same"; for "bleu_dev", the same by BLEU on dev alone, which is what the
+        paper has; and the number of "rows" with results.
     """
     table = find_table("table3")
     chosen = dataclasses.replace(table, rows=[x for x in table.rows if x.name in rows])
-    measured = {result.system for result in results if result.scale == scale}
+    of_scale = [result for result in results if result.scale == scale]
+    measured = {result.system for result in of_scale}
     numbers: dict[str, float | str] = {
         "rows": sum(row.system in measured for row in chosen.rows)
     }
-    for found in group_agreements(chosen, results, scale):
-        name = found.column.lower()
-        if found.group == ALL_ROWS and f"{name}_same" not in numbers:
-            test = found.test
-            numbers |= {
-                **_counts(name, test),
-                f"{name}_low": test.low,
-                f"{name}_high": test.high,
-            }
-    return numbers
-
-
-def dev_bleu_order(results: Sequence[Result]) -> dict[str, int | str]:
-    """Compare the order of Table 3 by BLEU on dev alone, which is what the paper has.
-
-    Args:
-        results: Results of any systems; those of the long scale count.
-
-    Returns:
-        The number of "bleu_dev_same" pairs of rows, of "bleu_dev_pairs", and p; for
-        averaged checkpoints, "bleu_dev_average_same" and so on.
-    """
-    long = [result for result in results if result.scale == "long"]
-    numbers: dict[str, int | str] = {}
-    for name, score in (
-        ("bleu_dev", BLEU),
-        ("bleu_dev_average", averaged_score(BLEU)),
+    for name, column, score in (
+        ("ppl", "PPL", compared_scores(table, "PPL", scale)[0]),
+        ("bleu", "BLEU", compared_scores(table, "BLEU", scale)[0]),
+        ("bleu_dev", "BLEU", BLEU),
     ):
-        rows = scores_of(find_table("table3"), "BLEU", score, long)
-        test = order_of(rows, "BLEU")
-        numbers |= _counts(name, test)
+        scores = scores_of(chosen, column, score, of_scale)
+        if len({row.published for row in scores}) > 1:
+            numbers |= _counts(name, order_of(scores, column))
     return numbers
 
 

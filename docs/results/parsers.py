@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from results.derived import by_seed
-from results.measurements import Measurement
 from t2t_repro.features.reproduction.result_files import Result
 
 GOLD, SILVER = "transformer_parsing_wsj", "transformer_parsing_semi"
 # Score -> its name in the template.
 SCORES = {"F1 up to 40 words (dev)": "f1_40", "F1 (dev)": "f1"}
-
-
-def best_parser(measurements: Mapping[str, Measurement]) -> dict[str, float]:
-    """Return the F1 of the parser and search that are best on short sentences.
-
-    Returns:
-        "f1_40" of sentences of up to 40 words, "f1" of all, and "repaired", the number
-        of outputs of the same parser that need repair with the default search.
-    """
-    columns = ("F1, up to 40 words", "F1, all", "dropout", "search", "repaired")
-    lines = [*zip(*measurements["craft_search"].columns(*columns), strict=True)]
-    f1_40, f1, best, *_ = max(lines)
-    repaired = next(
-        count
-        for *_, dropout, search, count in lines
-        if (dropout, search) == (best, "default")
-    )
-    return {"f1_40": f1_40, "f1": f1, "repaired": repaired}
 
 
 def silver_gap(results: Sequence[Result]) -> dict[str, float]:

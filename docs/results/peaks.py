@@ -18,14 +18,13 @@ from t2t_repro.text_tables import markdown
 
 ROWS = (form_runs.CONTROL, form_runs.WEIGHTED, form_runs.EQUATION)
 # Results of SYSTEM with another peak have the name SYSTEM and one of these.
-_SUFFIXES = {"half": "-peak0.5", "own": "", "twice": "-peak2", "four": "-peak4"}
+_SUFFIXES = {"half": "-peak0.5", "own": "", "twice": "-peak2"}
 _HEADINGS = (
     "row",
     "score",
     "half the peak",
     "the peak of all rows",
     "twice the peak",
-    "four times the peak",
 )
 
 
@@ -50,7 +49,7 @@ def scores_by_peak(
         score: Name of the score.
 
     Returns:
-        "half", "own", "twice" or "four" -> system -> seed -> score.
+        "half", "own" or "twice" -> system -> seed -> score.
     """
     runs = [Repeat(x.system, x.seed, x.scores) for x in others]
     blocks = form_runs.scores_by_block(results, score, repeats)

@@ -61,8 +61,6 @@ def measured_rows(results: Sequence[Result], scale: str) -> str:
         for row in find_table(name).rows
         if (own := [x for x in of_scale if x.system == row.system])
     ]
-    if not lines:
-        return f"{NOT_YET.capitalize()}."
     return "\n".join(markdown([headings, *lines]))
 
 
@@ -114,8 +112,6 @@ def newer_rows(results: Sequence[Result], scale: str) -> str:
             measured = [result for result in own if result.scale == scale]
             if measured or (scale == "small" and not own):
                 lines.append(_newer_line(name, row, measured, [*scores]))
-    if not lines:
-        return f"{NOT_YET.capitalize()}."
     return "\n".join(markdown([headings, *lines]))
 
 
@@ -165,8 +161,6 @@ def agreement(results: Sequence[Result], scale: str) -> str:
     headings = ["rows", "published", "ours", "pairs in order", "random orders", "p"]
     headings += ["pairs in order, averages", "p, averages"]
     lines = [*_agreement_lines(results, scale)]
-    if not lines:
-        return f"{NOT_YET}."
     return "\n".join(markdown(without_empty_columns([headings, *lines])))
 
 

@@ -28,7 +28,7 @@ def canvas():
 def test_a_line_per_setting_is_in_the_order_of_the_ends(canvas):
     lower = dataclasses.replace(CURVE, name="transformer_base-long", nll=(3.0, 2.0))
     second = dataclasses.replace(SHARED, seed=2, nll=(3.0, 2.75))
-    draw_learning_curves(canvas, [lower, SHARED, second], "forms")
+    draw_learning_curves(canvas, [lower, SHARED, second])
     (axes,) = canvas.axes
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["shared (2 seeds)", "transformer (1 seed)"]
@@ -36,22 +36,18 @@ def test_a_line_per_setting_is_in_the_order_of_the_ends(canvas):
 
 
 def test_more_settings_than_colours_have_another_line(canvas):
-    names = [f"{row.system}-long" for row in find_table("table3").rows[:13]]
+    names = [f"{row.system}-long" for row in find_table("forms").rows[:13]]
     curves = [dataclasses.replace(CURVE, name=name) for name in names]
-    draw_learning_curves(canvas, curves, "table3")
+    draw_learning_curves(canvas, curves)
     drawn = {(x.get_color(), x.get_linestyle()) for x in canvas.axes[0].lines}
     assert len(drawn) == 13
 
 
-def test_a_figure_has_the_rows_of_its_table_alone():
+def test_a_figure_has_the_rows_of_the_long_scale_alone():
     plain = dataclasses.replace(CURVE, name="transformer_base-long")
     small = dataclasses.replace(CURVE, name="transformer_base-small")
     head = dataclasses.replace(CURVE, name="transformer_base_a_h1-long")
-    assert long_curves([plain, head, SHARED, small], "table3") == {
-        "base": [plain],
-        "a_h1": [head],
-    }
-    assert long_curves([plain, head, SHARED], "forms") == {
+    assert long_curves([plain, head, SHARED, small]) == {
         "transformer": [plain],
         "shared": [SHARED],
     }
@@ -59,9 +55,7 @@ def test_a_figure_has_the_rows_of_its_table_alone():
 
 def test_a_line_begins_after_a_tenth_of_the_run(canvas):
     steps, nll = (10, 99, 100, 1000), (6.0, 5.0, 4.0, 3.0)
-    draw_learning_curves(
-        canvas, [dataclasses.replace(SHARED, steps=steps, nll=nll)], "forms"
-    )
+    draw_learning_curves(canvas, [dataclasses.replace(SHARED, steps=steps, nll=nll)])
     assert list(canvas.axes[0].lines[0].get_xdata()) == [100, 1000]
 
 

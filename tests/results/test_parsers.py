@@ -6,8 +6,7 @@ import pytest
 
 pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
-from results.measurements import recorded_measurements
-from results.parsers import GOLD, SILVER, best_parser, silver_gap
+from results.parsers import GOLD, SILVER, silver_gap
 from t2t_repro.features.reproduction.result_files import Result, shipped_results
 
 
@@ -31,22 +30,4 @@ def test_the_gap_of_silver_trees_is_between_means_and_has_the_range_of_gold_seed
         "f1": 1.0,
         "f1_range": 0.5,
         "seeds": 2,
-    }
-
-
-def test_the_best_parser_is_that_of_the_best_search_on_short_sentences():
-    table = recorded_measurements()["craft_search"]
-    names = ("F1, up to 40 words", "F1, all", "dropout", "search", "repaired")
-    columns = zip(*table.columns(*names), strict=True)
-    lines = [dict(zip(names, line, strict=True)) for line in columns]
-    best = max(lines, key=lambda line: line["F1, up to 40 words"])
-    (default,) = [
-        line
-        for line in lines
-        if (line["dropout"], line["search"]) == (best["dropout"], "default")
-    ]
-    assert best_parser({"craft_search": table}) == {
-        "f1_40": best["F1, up to 40 words"],
-        "f1": best["F1, all"],
-        "repaired": default["repaired"],
     }

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
-from results import noise, tables
+from results import tables
 from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.result_files import shipped_results
 from tests.support.form_runs import table_rows
@@ -47,14 +47,3 @@ def test_the_agreement_of_averages_is_beside_that_of_the_last_checkpoints(
 
 def test_a_scale_without_averages_has_no_column_for_them():
     assert "averages" not in tables.agreement(RESULTS, "small")
-
-
-def test_bleu_on_dev_alone_has_the_agreement_of_averages_too():
-    found = noise.dev_bleu_order(RESULTS)
-    for name, score in (
-        ("bleu_dev", "BLEU (dev)"),
-        ("bleu_dev_average", "BLEU (dev), averaged"),
-    ):
-        assert f"{found[f'{name}_same']} of {found[f'{name}_pairs']}" == count(
-            "BLEU", score
-        )
