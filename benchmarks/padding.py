@@ -68,16 +68,18 @@ def main() -> None:
     args = parser.parse_args()
     catalogue.load()
     data = PreparedData.load(args.data_dir, catalogue.problem(args.problem))
-    sizes = {"batch_size": args.batch_size, "max_length": args.max_length}
+    hparams = catalogue.hparams("transformer_base").replace(
+        batch_size=args.batch_size, max_length=args.max_length
+    )
     plans = {
-        f"buckets of {shortest} x {step}": BatchPlan.from_token_budget(
-            **sizes, min_length_bucket=shortest, length_bucket_step=step
+        f"buckets of {shortest} x {step}": BatchPlan.for_training(
+            hparams.replace(min_length_bucket=shortest, length_bucket_step=step)
         )
         for shortest, step in [(12, 1.25), (8, 1.1)]
     }
     for length in args.packed_lengths:
-        plans[f"packed rows of {length}"] = BatchPlan.packed(
-            **sizes, packed_length=length
+        plans[f"packed rows of {length}"] = BatchPlan.for_training(
+            hparams.replace(packed_length=length)
         )
     print(f"{'':24}{'padding':>9}{'batches':>9}{'shapes':>8}{'target tokens/s':>17}")
     shards = data.shards("train")

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
 from t2t_repro.data.records import example_bytes
 
 SHARDS, DISTINCT, LONGEST = 10, 5000, 250
-PLAN = BatchPlan.from_token_budget(
-    batch_size=4096, max_length=256, min_length_bucket=8, length_bucket_step=1.1
-)
+# 4,096 tokens, lengths up to 256, buckets from 8 with the ratio 1.1
+PLAN = BatchPlan.for_training(catalogue.hparams("transformer_base_v3"))
 
 
 def main() -> None:

@@ -60,16 +60,12 @@ def import_package(folder: Path) -> ModuleType:
             f"t2t_usr_dir: a module called {folder.name} is already loaded; "
             f"rename the folder {folder}."
         )
-    return _import_package(folder.name, init_file)
-
-
-def _import_package(name: str, init_file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, init_file)
+    spec = importlib.util.spec_from_file_location(folder.name, init_file)
     if spec is None or spec.loader is None:
         raise UsageError(f"t2t_usr_dir: cannot import {init_file}.")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    _users_folders.add(str(init_file.parent) + os.sep)
+    sys.modules[folder.name] = module
+    _users_folders.add(str(folder) + os.sep)
     for helper in features.modules("packages").values():
         helper.before_import()
     try:
@@ -77,7 +73,7 @@ def _import_package(name: str, init_file: Path) -> ModuleType:
             raise UsageError(f"t2t_usr_dir: received {init_file}, which is no text.")
         spec.loader.exec_module(module)
     except BaseException as error:
-        del sys.modules[name]
+        del sys.modules[folder.name]
         located = located_error(error)
         if located is not None:
             raise located from error

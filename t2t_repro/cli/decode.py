@@ -36,7 +36,7 @@ from t2t_repro.decoding.sentences import CHUNK_SIZE
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.lines import as_line, is_blank
+from t2t_repro.text.lines import as_line, check_same_length, is_blank
 from t2t_repro.text_tables import quantity
 
 if TYPE_CHECKING:
@@ -107,10 +107,11 @@ def run(args: argparse.Namespace) -> int:
     # Report broken input before TensorFlow is imported and a model is loaded.
     sources = open_inputs(inputs)
     prefixes = read_prefixes(args, sources)
+    live = [source for source in sources if not isinstance(source, list)]
     system = load_translating_system(
-        args, hparams, parallel_batches=not any(map(_is_terminal, sources))
+        args, hparams, parallel_batches=not any(one.is_terminal for one in live)
     )
-    if sys.stderr.isatty() or any(map(_must_wait, sources)):
+    if sys.stderr.isatty() or any(one.must_wait for one in live):
         warm_up(system, hparams)
     hparams = system.with_problem_defaults(hparams)
     translator = system.translator(hparams)
@@ -123,14 +124,6 @@ def run(args: argparse.Namespace) -> int:
             write_lines(output, _erase_bar(lines, progress) if shown else lines)
     summary.log()
     return 0
-
-
-def _is_terminal(source: Source) -> bool:
-    return not isinstance(source, list) and source.is_terminal
-
-
-def _must_wait(source: Source) -> bool:
-    return not isinstance(source, list) and source.must_wait
 
 
 def _progress(sources: Sequence[Source]) -> Progress:
@@ -284,12 +277,8 @@ def read_prefixes(
             f"--engine {TENSORFLOW}, the only engine that follows prefixes."
         )
     prefixes = read_input(args.target_prefix)
-    if len(prefixes) != len(sentences):
-        raise UserError(
-            f"received {quantity(len(sentences), 'line')} to translate and "
-            f"{quantity(len(prefixes), 'line')} of --target_prefix "
-            f"{args.target_prefix}, expected one line per sentence."
-        )
+    name = f"--target_prefix {args.target_prefix}"
+    check_same_length(sentences, prefixes, "the text to translate", name)
     return prefixes
 
 

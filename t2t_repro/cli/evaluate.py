@@ -40,7 +40,6 @@ from t2t_repro.progress import Progress
 from t2t_repro.runs.training_config import check_bleu_tokenizer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
-from t2t_repro.text_tables import quantity
 from t2t_repro.translation_scores import (
     announced_tokenizer,
     check_usable,
@@ -252,8 +251,8 @@ def _read_files(
     if args.source is None:
         return None, []
     sources, *streams = map(read_input, (args.source, *args.reference))
-    for stream in streams:
-        check_same_length(sources, stream)
+    for name, stream in zip(args.reference, streams, strict=True):
+        check_same_length(sources, stream, args.source, name)
     texts = named_references(args.reference, streams)
     warn_of_equal_texts([(f"--source {args.source}", sources), *texts])
     return (sources, streams[0]), streams[1:]
@@ -304,11 +303,11 @@ def score_hypothesis(args: argparse.Namespace) -> int:
         report.check_flags(args)
     hypotheses = read_input(args.hypothesis)
     references, *others = (
-        _read_aligned(name, args.hypothesis, len(hypotheses)) for name in args.reference
+        _read_aligned(name, args.hypothesis, hypotheses) for name in args.reference
     )
     sources = None
     if args.source:
-        sources = _read_aligned(args.source, args.hypothesis, len(hypotheses))
+        sources = _read_aligned(args.source, args.hypothesis, hypotheses)
     texts = [(f"--hypothesis {args.hypothesis}", hypotheses)]
     texts += named_references(args.reference, [references, *others])
     texts += [(f"--source {args.source}", sources)] if sources else []
@@ -323,12 +322,8 @@ def score_hypothesis(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read_aligned(name: str, hypothesis: str, num_lines: int) -> list[str]:
+def _read_aligned(name: str, hypothesis: str, hypotheses: list[str]) -> list[str]:
     """Read a file that must have one line per hypothesis."""
     lines = read_input(name)
-    if len(lines) != num_lines:
-        raise UserError(
-            f"received {quantity(num_lines, 'line')} in {hypothesis} and "
-            f"{len(lines)} in {name}, expected equal numbers."
-        )
+    check_same_length(hypotheses, lines, hypothesis, name)
     return lines

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, cast
 
 from t2t_repro import catalogue
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.errors import UserError
 from t2t_repro.machine import keep_freed_memory
 from t2t_repro.progress import status
 from t2t_repro.runs.run import Run, member_folders, run_group
@@ -30,16 +29,6 @@ from t2t_repro.user_packages import remember
 if TYPE_CHECKING:
     from t2t_repro.runs import System, TranslatingSystem
 
-
-try:
-    import resource
-except ImportError:  # Windows has no limits.
-    resource = None
-
-# Measured with 2 cores and a tiny model: with less address space, TensorFlow ends the
-# process in the middle of its work, without an error. More cores need more.
-LEAST_ADDRESSES = 2e9
-LEAST_ADDRESSES_TO_TRAIN = 3e9
 # TensorFlow and Keras import these if they are installed, for functions that no command
 # uses: the conversion of JAX models to TFLite, Keras's plots, and sparse matrices in
 # TensorFlow's old copy of Keras. It takes 0.9 seconds.
@@ -49,20 +38,13 @@ _UNUSED = ("jax", "matplotlib", "scipy")
 _BANNER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog")
 
 
-def import_tensorflow(least_addresses: float = LEAST_ADDRESSES) -> None:
+def import_tensorflow() -> None:
     """Import TensorFlow and Keras, once a command needs them.
 
     Drops the informational lines of the import. Warnings and errors, such as those of a
     broken GPU driver, are still shown. From then on, the process keeps the memory that
     it frees, which makes training on a CPU faster; see `keep_freed_memory`.
-
-    Args:
-        least_addresses: Bytes of address space without which the command cannot work.
-
-    Raises:
-        UserError: If the process has less.
     """
-    _check_address_space(least_addresses)
     with status("importing TensorFlow"):
         import_tensorflow_silently()
 
@@ -73,23 +55,6 @@ def import_tensorflow_silently() -> None:
     with _drop_banner(), _hide_packages(_UNUSED):
         importlib.import_module("tensorflow")
         importlib.import_module("keras")
-
-
-def _check_address_space(least: float) -> None:
-    """Refuse a memory limit (`ulimit -v`) at which TensorFlow ends the process.
-
-    Raises:
-        UserError: If the limit is lower than `least` bytes.
-    """
-    if resource is None:
-        return
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < least:
-        raise UserError(
-            f"out of memory: the limit of this process is {limit / 1e9:.1f} GB "
-            f"(`ulimit -v`), expected at least {least / 1e9:.0f} GB for TensorFlow: "
-            "raise the limit."
-        )
 
 
 def _use_one_thread_per_operation() -> None:

@@ -112,7 +112,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0].startswith("-"):
         return run_reported("t2t", lambda: _top_level(arguments))
-    return run_reported(_prog(arguments[0]), lambda: run_command(arguments))
+    prog = f"t2t {arguments[0]}" if arguments[0] in COMMANDS else "t2t"
+    return run_reported(prog, lambda: run_command(arguments))
 
 
 def run_reported(prog: str, action: Callable[[], int]) -> int:
@@ -157,10 +158,6 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
 
 def _report(prog: str, error: object) -> None:
     print(f"{prog}: {error}", file=guarded(sys.stderr))
-
-
-def _prog(command: str) -> str:
-    return f"t2t {command}" if command in COMMANDS else "t2t"
 
 
 def _top_level(arguments: Sequence[str]) -> int:

@@ -20,9 +20,9 @@ from t2t_repro.cli.streams import (
     read_input,
     write_lines,
 )
-from t2t_repro.errors import UserError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.lines import check_same_length
 from t2t_repro.text_tables import quantity
 
 if TYPE_CHECKING:
@@ -73,11 +73,7 @@ def run(args: argparse.Namespace) -> int:
     )
     # Report broken files before TensorFlow is imported and a model is loaded.
     sources, targets = read_input(args.source), read_input(args.target)
-    if len(sources) != len(targets):
-        raise UserError(
-            f"received {quantity(len(sources), 'line')} in {args.source} and "
-            f"{len(targets)} in {args.target}, expected one target per source."
-        )
+    check_same_length(sources, targets, args.source, args.target)
     system = load_system(args, hparams, ensembles=True)
     totals: list[tuple[int, float]] = []
 

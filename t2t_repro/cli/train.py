@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import logging
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from t2t_repro import registry
 from t2t_repro.cli.data_flags import add_data_flags, problem_and_settings
 from t2t_repro.cli.evaluate import DEFAULT_SPLIT
 from t2t_repro.cli.flags import add_refused_flag, add_setting_flag
-from t2t_repro.cli.loading import LEAST_ADDRESSES_TO_TRAIN, import_tensorflow
+from t2t_repro.cli.loading import import_tensorflow
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
 from t2t_repro.features import modules
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     for name, (value, changed) in config.changed_hparams.items():
         logger.info("%s: %s instead of %s", name, changed, value)
 
-    import_tensorflow(LEAST_ADDRESSES_TO_TRAIN)
+    import_tensorflow()
     from t2t_repro.data.prepare import open_or_prepare
     from t2t_repro.machine import available_cores
     from t2t_repro.runs.run_training import run_training
@@ -270,7 +270,7 @@ def print_report(
     """
     from t2t_repro.runs import System
 
-    split = _scored_split(data.splits)
+    split = next((name for name in ("test", "dev") if name in data.splits), None)
     if split is None:
         print("trained; no dev or test split to score")
     elif with_scores:
@@ -280,10 +280,6 @@ def print_report(
             system = System.load(output_dir)
         _print_scores(system, data, split, decode_hparams)
     print(_next_commands(str(output_dir), split, decode_hparams))
-
-
-def _scored_split(splits: Collection[str]) -> str | None:
-    return next((name for name in ("test", "dev") if name in splits), None)
 
 
 def _print_scores(

@@ -47,16 +47,25 @@ class BatchPlan:
         return [*zip(self.rows, lengths, strict=True)]
 
     @classmethod
-    def from_token_budget(
-        cls,
-        *,
-        batch_size: int,
-        max_length: int,
-        min_length_bucket: int,
-        length_bucket_step: float,
-        num_replicas: int = 1,
-    ) -> BatchPlan:
-        """Plan batches of `batch_size` padded tokens per replica.
+    def for_training(cls, hparams: HParams, num_replicas: int = 1) -> BatchPlan:
+        """Plan the global batches of a training run.
+
+        With `packed_length`, all batches have one shape, and their rows have several
+        pairs. `batch_size` is then the padded tokens per replica of the target side.
+
+        Args:
+            hparams: The complete hparams.
+            num_replicas: Number of replicas that share a global batch.
+        """
+        h = hparams
+        if not h.packed_length:
+            return cls.for_evaluation(h, num_replicas)
+        rows = max(1, h.batch_size // h.packed_length) * num_replicas
+        return cls((h.max_length,), (rows,), h.packed_length, h.packed_source_length)
+
+    @classmethod
+    def for_evaluation(cls, hparams: HParams, num_replicas: int = 1) -> BatchPlan:
+        """Plan batches with a row per pair, of `batch_size` padded tokens per replica.
 
         Differs from tensor2tensor (`data_reader.py: batching_scheme`): a length equal
         to a boundary belongs to that boundary's bucket, since padding goes to the
@@ -64,80 +73,15 @@ class BatchPlan:
         would waste up to a quarter of a batch.
 
         Args:
-            batch_size: Tokens per replica of the longer side, including padding.
-            max_length: Length of the longest side in tokens, including EOS.
-            min_length_bucket: Shortest boundary in tokens.
-            length_bucket_step: Ratio of neighbouring boundaries.
+            hparams: The complete hparams.
             num_replicas: Number of replicas that share a global batch.
-
-        Returns:
-            The plan.
         """
+        h = hparams
         boundaries = bucket_boundaries(
-            max_length, min_length_bucket, length_bucket_step
+            h.max_length, h.min_length_bucket, h.length_bucket_step
         )
-        rows = tuple(max(1, batch_size // b) * num_replicas for b in boundaries)
+        rows = tuple(max(1, h.batch_size // b) * num_replicas for b in boundaries)
         return cls(boundaries, rows)
-
-    @classmethod
-    def packed(
-        cls,
-        *,
-        batch_size: int,
-        max_length: int,
-        packed_length: int,
-        packed_source_length: int = 0,
-        num_replicas: int = 1,
-    ) -> BatchPlan:
-        """Plan batches of one shape, whose rows have several pairs.
-
-        Args:
-            batch_size: Tokens per replica of the target side, including padding.
-            max_length: Length of the longest side of a pair in tokens, including EOS.
-            packed_length: Tokens per side of a row, at least `max_length`.
-            packed_source_length: Tokens of the source side, if it is shorter; 0 =
-                packed_length.
-            num_replicas: Number of replicas that share a global batch.
-
-        Returns:
-            The plan.
-        """
-        rows = max(1, batch_size // packed_length) * num_replicas
-        return cls((max_length,), (rows,), packed_length, packed_source_length)
-
-    @classmethod
-    def for_training(cls, hparams: HParams, num_replicas: int = 1) -> BatchPlan:
-        """Plan the global batches of a training run.
-
-        Args:
-            hparams: The complete hparams.
-            num_replicas: Number of replicas that share a global batch.
-        """
-        if not hparams.packed_length:
-            return cls.for_evaluation(hparams, num_replicas)
-        return cls.packed(
-            batch_size=hparams.batch_size,
-            max_length=hparams.max_length,
-            packed_length=hparams.packed_length,
-            packed_source_length=hparams.packed_source_length,
-            num_replicas=num_replicas,
-        )
-
-    @classmethod
-    def for_evaluation(cls, hparams: HParams, num_replicas: int = 1) -> BatchPlan:
-        """Plan batches with a row per pair.
-
-        Args:
-            hparams: The complete hparams.
-            num_replicas: Number of replicas that share a global batch.
-        """
-        return cls.from_token_budget(
-            batch_size=hparams.batch_size,
-            max_length=hparams.max_length,
-            min_length_bucket=hparams.min_length_bucket,
-            length_bucket_step=hparams.length_bucket_step,
-            num_replicas=num_replicas,
-        )
 
 
 def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
@@ -205,29 +149,15 @@ class UpdateSize:
     micro_batches: int
 
     @classmethod
-    def plan(cls, *, update_tokens: int, batch_size: int, replicas: int) -> UpdateSize:
-        """Spread the tokens of an update over replicas and micro-batches.
+    def of(cls, hparams: HParams, replicas: int) -> UpdateSize:
+        """Spread the tokens of a training run's update over replicas and micro-batches.
 
         There are as few micro-batches as possible with at most `batch_size` tokens per
         replica, all of one size. So 25,000 tokens on one replica that holds 3,125 are
         8 micro-batches, on two replicas 4, and on eight replicas 1. If the division
         leaves a remainder, an update is smaller by less than one token per replica and
-        micro-batch.
-
-        Args:
-            update_tokens: Tokens of an update; 0 = one micro-batch of `batch_size`
-                tokens per replica.
-            batch_size: Largest number of tokens per replica and micro-batch.
-            replicas: Number of replicas.
-        """
-        if not update_tokens:
-            return cls(replicas, batch_size, 1)
-        count = -(-update_tokens // (batch_size * replicas))
-        return cls(replicas, update_tokens // (replicas * count), count)
-
-    @classmethod
-    def of(cls, hparams: HParams, replicas: int) -> UpdateSize:
-        """Plan the updates of a training run; see `plan`.
+        micro-batch. Without `update_tokens`, an update is one micro-batch of
+        `batch_size` tokens per replica.
 
         Args:
             hparams: Hparams of the model.
@@ -236,11 +166,10 @@ class UpdateSize:
         Raises:
             UsageError: If one long sentence does not fit into a micro-batch.
         """
-        size = cls.plan(
-            update_tokens=hparams.update_tokens,
-            batch_size=hparams.batch_size,
-            replicas=replicas,
-        )
+        size = cls(replicas, hparams.batch_size, 1)
+        if hparams.update_tokens:
+            count = -(-hparams.update_tokens // (hparams.batch_size * replicas))
+            size = cls(replicas, hparams.update_tokens // (replicas * count), count)
         longest = "packed_length" if hparams.packed_length else "max_length"
         if size.tokens < getattr(hparams, longest):
             given = "update_tokens" if hparams.update_tokens else "batch_size"

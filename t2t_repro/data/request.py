@@ -14,6 +14,7 @@ from t2t_repro.data.problem import Problem, RepeatedPair
 from t2t_repro.data.text_files import read_lines
 from t2t_repro.errors import UsageError, UserError, unknown_name
 from t2t_repro.settings.prepare_settings import PrepareSettings
+from t2t_repro.text.lines import check_same_length
 from t2t_repro.text_tables import quantity
 
 Pairs = Iterator[tuple[str, str]]
@@ -126,11 +127,7 @@ class PairLists(PairText):
         return {"pairs": {"pairs": len(self.sources), "sha256": digest.hexdigest()}}
 
     def pairs(self) -> Pairs:
-        if len(self.sources) != len(self.targets):
-            raise UserError(
-                f"received {len(self.sources):,} sources and {len(self.targets):,} "
-                "targets, expected one target per source"
-            )
+        check_same_length(self.sources, self.targets, "the sources", "the targets")
         yield from zip(self.sources, self.targets, strict=True)
 
 

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import IO, cast
 
 from t2t_repro.errors import UserError
-from t2t_repro.files import check_local_path
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -205,8 +204,6 @@ def _refuse_pipe(origin: _Origin) -> None:
 
 
 def _unreadable_error(origin: _Origin, error: OSError) -> UserError:
-    if origin.piped_from is None:
-        check_local_path(origin.path)
     reason = error.strerror or type(error).__name__
     return UserError(
         f"received text file {origin}, expected a file that can be read: {reason}"

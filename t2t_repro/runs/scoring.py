@@ -22,7 +22,7 @@ from t2t_repro.decoding.sentences import CHUNK_SIZE, longest_piece
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
-from t2t_repro.text.lines import is_blank, listed
+from t2t_repro.text.lines import check_same_length, is_blank, listed
 from t2t_repro.text.tokenizer import check_in_vocabulary
 from t2t_repro.training.losses import token_losses
 
@@ -114,11 +114,7 @@ class PairScorer:
             UserError: See `score`.
         """
         sources, targets = listed(sources, "sources"), listed(targets, "targets")
-        if len(sources) != len(targets):
-            raise UserError(
-                f"received {len(sources)} sources and {len(targets)} targets, expected "
-                "one target per source."
-            )
+        check_same_length(sources, targets, "the sources", "the targets")
         pairs = []
         for line, (source, target) in enumerate(
             zip(sources, targets, strict=True), start=1

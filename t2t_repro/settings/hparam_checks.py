@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 def contradictions(h: HParams) -> Iterator[str]:
     """Yield a message for every combination of values that cannot make a model."""
     yield from _schedule_contradictions(h)
-    yield from _head_contradictions(h)
+    yield from _head_contradictions(h, "attention", "num_heads")
     yield from _self_attention_contradictions(h)
     if h.ffn_layer == "parameter_attention":
-        yield from _parameter_attention_contradictions(h)
+        own = (
+            "parameter_attention_heads" if h.parameter_attention_heads else "num_heads"
+        )
+        yield from _head_contradictions(h, "parameter_attention", own)
     if h.branched_attention != "none":
         yield from _branched_contradictions(h)
     if h.packed_length:
@@ -52,17 +55,21 @@ def _schedule_contradictions(h: HParams) -> Iterator[str]:
         )
 
 
-def _head_contradictions(h: HParams) -> Iterator[str]:
-    channels = {
-        "attention_key_channels": h.attention_key_channels,
-        "attention_value_channels": h.attention_value_channels,
-    }
-    for name, given in channels.items():
-        width = given or h.hidden_size
-        if width % h.num_heads:
-            origin = name if given else "hidden_size"
+def _head_contradictions(h: HParams, prefix: str, heads_name: str) -> Iterator[str]:
+    """Yield a message for channels that cannot be divided among heads.
+
+    Args:
+        h: The hparams.
+        prefix: Start of the names of the channels of keys and values.
+        heads_name: Name of the number of heads.
+    """
+    heads = getattr(h, heads_name)
+    for name in (f"{prefix}_key_channels", f"{prefix}_value_channels"):
+        origin = name if getattr(h, name) else "hidden_size"
+        width = getattr(h, origin)
+        if width % heads:
             yield (
-                f"num_heads must divide {origin}: received num_heads={h.num_heads}, "
+                f"{heads_name} must divide {origin}: received {heads_name}={heads}, "
                 f"{origin}={width}."
             )
 
@@ -104,21 +111,6 @@ def _packing_contradictions(h: HParams) -> Iterator[str]:
             "self_attention_type=restricted does not support: use restricted_masked, "
             "which computes the same function."
         )
-
-
-def _parameter_attention_contradictions(h: HParams) -> Iterator[str]:
-    heads = h.parameter_attention_heads or h.num_heads
-    channels = {
-        "parameter_attention_key_channels": h.parameter_attention_key_channels,
-        "parameter_attention_value_channels": h.parameter_attention_value_channels,
-    }
-    for name, given in channels.items():
-        width = given or h.hidden_size
-        if width % heads:
-            yield (
-                f"parameter_attention_heads must divide {name}: received "
-                f"{heads} heads, {width} channels."
-            )
 
 
 def _branched_contradictions(h: HParams) -> Iterator[str]:

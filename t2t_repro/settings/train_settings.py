@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t2t_repro.constants import AUTO_TOKENIZER, BLEU_TOKENIZERS
-from t2t_repro.files import check_local_path
 from t2t_repro.settings.typed_settings import TypedSettings, setting
 
 MAX_STEPS_BETWEEN_EVALUATIONS = 1000
@@ -168,11 +167,6 @@ class TrainSettings(TypedSettings):
     t2t_usr_dir: str | None = setting(
         "folder of a Python package that registers your problems, models and sets", None
     )
-
-    def check_together(self) -> None:
-        """Refuse the paths of remote storage."""
-        for name in ("output_dir", "warm_start_from", "t2t_usr_dir"):
-            check_local_path(getattr(self, name) or "", name)
 
     @property
     def steps_between_evaluations(self) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
-from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
+from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.text.lines import BLANK_TEXT
 
 
@@ -110,23 +110,40 @@ class InGraphSymbols(InGraphTokenizer):
     """A vocabulary of symbols with white space between them.
 
     Args:
-        entries: The symbol of each id, the special ones first.
+        entries: The symbol of each id.
+        ids: The id of each symbol that a text may have.
+        unknown_id: Id of all other symbols.
     """
 
-    def __init__(self, entries: Sequence[str]) -> None:
+    def __init__(
+        self, entries: Sequence[str], ids: Mapping[str, int], unknown_id: int
+    ) -> None:
         super().__init__()
         self._entries = tf.constant(list(entries))
-        # In a text, the special entries are unknown words.
-        ids = tf.range(UNK_ID + 1, len(entries), dtype=tf.int32)
-        self._table = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(self._entries[UNK_ID + 1 :], ids),
-            default_value=UNK_ID,
-        )
+        self._table = lookup_table(ids, unknown_id)
 
     def _encode_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
         words = tf.strings.split(texts)
         return words.with_flat_values(self._table.lookup(words.flat_values))
 
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
-        symbols = self.pieces(ids)
-        return tf.strings.reduce_join(symbols, axis=-1, separator=" ")
+        return tf.strings.reduce_join(self.pieces(ids), axis=-1, separator=" ")
+
+
+def lookup_table(
+    values: Mapping[str, int], default: int, dtype: tf.DType = tf.int32
+) -> tf.lookup.StaticHashTable:
+    """Return a table from texts to numbers.
+
+    Args:
+        values: The number of each text.
+        default: Number of all other texts.
+        dtype: Type of the numbers.
+    """
+    return tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(
+            tf.constant(list(values), tf.string),
+            tf.constant(list(values.values()), dtype),
+        ),
+        default,
+    )

@@ -65,13 +65,28 @@ def listed(texts: Iterable[str], name: str) -> list[str]:
     return [str(text) for text in found]  # NumPy has its own class
 
 
-def check_same_length(sources: Sequence[str], references: Sequence[str]) -> None:
-    """Raise UserError if the numbers of sources and references differ."""
-    if len(sources) != len(references):
+def check_same_length(
+    first: Sequence[str],
+    second: Sequence[str],
+    first_name: str = "the sources",
+    second_name: str = "the references",
+) -> None:
+    """Refuse two texts, one per side, that differ in their number of lines.
+
+    Args:
+        first: Lines of one text.
+        second: Lines of the other.
+        first_name: Name of the first text for the message, such as that of its file.
+        second_name: Name of the second.
+
+    Raises:
+        UserError: If the numbers differ.
+    """
+    if len(first) != len(second):
         raise UserError(
-            f"received {quantity(len(sources), 'line')} to translate and "
-            f"{quantity(len(references), 'reference')}, expected one reference per "
-            "line."
+            f"received {quantity(len(first), 'line')} in {first_name} and "
+            f"{len(second):,} in {second_name}, expected equal numbers: one line per "
+            "sentence."
         )
 
 

@@ -90,8 +90,6 @@ def _check_spaces(content: bytes, name: str) -> None:
     )
 
 
-MODEL_TYPES = ("bpe", "unigram")
-
 # SentencePiece writes a space as U+2581, and decodes a U+2581 of the text as a space.
 # Reading it as a space from the start makes decoding exact.
 _NORMALIZATION_RULES = "2581\t20\n"
@@ -241,11 +239,6 @@ def train_sentencepiece(
     Raises:
         UserError: If the text is empty or `vocab_size` is too small for its characters.
     """
-    if model_type not in MODEL_TYPES:
-        raise UserError(
-            f"received vocabulary type {model_type!r}, expected "
-            f"{' or '.join(MODEL_TYPES)}"
-        )
     source = _TrainingLines(lines)
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:

@@ -28,11 +28,13 @@ class Tokenizer(abc.ABC):
         filename_suffix: Suffix of its file's name, with the dot.
         unknown_id: Id of text that is not in the vocabulary; None if all text is.
         vocab_size: Number of ids, including the special ones.
+        entries: The vocabulary entry of each id, unless `pieces` finds it elsewhere.
     """
 
     filename_suffix: ClassVar[str]
     unknown_id: int | None = UNK_ID
     vocab_size: int
+    entries: Sequence[str]
 
     @classmethod
     @abc.abstractmethod
@@ -55,9 +57,9 @@ class Tokenizer(abc.ABC):
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids up to the first end of sentence, without padding."""
 
-    @abc.abstractmethod
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the vocabulary entry of each id, such as "▁Hund", "</s>" or "NP"."""
+        return [self.entries[token] for token in ids]
 
     def word_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return the half-open spans of ids that form the words of a text, in order.
@@ -225,7 +227,7 @@ class SymbolTokenizer(Tokenizer):
             raise ValueError(f"Symbols must differ. Received: {tuple(symbols)}")
         self.symbols = tuple(symbols)
         self.vocab_size = len(entries)
-        self._entries = entries
+        self.entries = entries
         self._ids = {
             symbol: len(SPECIAL_SYMBOLS) + index for index, symbol in enumerate(symbols)
         }
@@ -244,19 +246,16 @@ class SymbolTokenizer(Tokenizer):
             ) from error
 
     def to_bytes(self) -> bytes:
-        return ("\n".join(self._entries) + "\n").encode()
+        return ("\n".join(self.entries) + "\n").encode()
 
     def encode(self, text: str) -> list[int]:
         words = [] if is_blank(text) else split_symbols(text)
         return [self._ids.get(word, UNK_ID) for word in words]
 
     def decode(self, ids: Sequence[int]) -> str:
-        return " ".join(self._entries[token] for token in ids_of_text(ids))
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [self._entries[token] for token in ids]
+        return " ".join(self.pieces(ids_of_text(ids)))
 
     def in_graph(self) -> InGraphTokenizer:
         from t2t_repro.text.in_graph import InGraphSymbols
 
-        return InGraphSymbols(self._entries)
+        return InGraphSymbols(self.entries, self._ids, UNK_ID)

@@ -40,15 +40,6 @@ def all_checkpoints(output_dir: str | Path) -> list[str]:
     return [steps[step] for step in sorted(steps)]
 
 
-def _special_folders(output_dir: str | Path) -> dict[str, Path]:
-    """Return the folders of the best and the averaged checkpoint by their names."""
-    folder = Path(output_dir)
-    return {
-        "best": current_folder(folder / BEST_FOLDER),
-        "averaged": current_folder(folder / AVERAGED_FOLDER),
-    }
-
-
 def last_checkpoints(output_dir: str | Path, last: int) -> list[str]:
     """Return the paths of the newest checkpoints of a run, oldest step first.
 
@@ -117,7 +108,12 @@ def find_checkpoint(output_dir: str | Path, which: str = "latest") -> str:
     Raises:
         UserError: If there is no such checkpoint.
     """
-    folders = {"latest": Path(output_dir)} | _special_folders(output_dir)
+    folder = Path(output_dir)
+    folders = {
+        "latest": folder,
+        "best": current_folder(folder / BEST_FOLDER),
+        "averaged": current_folder(folder / AVERAGED_FOLDER),
+    }
     if which in folders:
         found = all_checkpoints(folders[which])
         if found:

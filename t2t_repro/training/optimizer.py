@@ -25,7 +25,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Generator, Mapping
-from typing import Any
 
 import keras
 from keras import KerasTensor, ops
@@ -62,6 +61,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         decay_steps: Number of updates in the linear decay (c).
         train_steps: Number of updates of the training run (T); 0 if no factor reads it.
         first_step: Number of the first update, 1 or 0.
+        frozen_after_steps: Number of updates after which the rate is zero; 0 = never.
 
     Raises:
         ValueError: If a factor is unknown, or needs `train_steps`.
@@ -76,6 +76,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         decay_steps: int = 1,
         train_steps: int = 0,
         first_step: int = 1,
+        frozen_after_steps: int = 0,
     ) -> None:
         unknown = [name for name in factors.split("*") if name not in FACTORS]
         if unknown:
@@ -95,6 +96,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.decay_steps = decay_steps
         self.train_steps = train_steps
         self.first_step = first_step
+        self.frozen_after_steps = frozen_after_steps
 
     def __call__(self, step: KerasTensor) -> KerasTensor:
         """Return the learning rate of an update, a float32 scalar.
@@ -106,6 +108,9 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         rate = ops.ones((), dtype="float32")
         for name in self.factors.split("*"):
             rate = rate * FACTORS[name](step, self)
+        if self.frozen_after_steps:
+            end = float(self.frozen_after_steps + self.first_step)
+            rate = ops.where(step < end, rate, 0.0)
         return rate
 
     def get_config(self) -> dict[str, object]:
@@ -117,45 +122,8 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
             "decay_steps": self.decay_steps,
             "train_steps": self.train_steps,
             "first_step": self.first_step,
+            "frozen_after_steps": self.frozen_after_steps,
         }
-
-
-@keras.saving.register_keras_serializable(package="t2t_repro")
-class FrozenSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Follow another schedule up to a step, and return zero after it.
-
-    Args:
-        schedule: The other schedule.
-        after_steps: Number of the last update with a rate above zero; 0 = follow the
-            other schedule forever.
-    """
-
-    def __init__(
-        self,
-        schedule: keras.optimizers.schedules.LearningRateSchedule,
-        after_steps: int,
-    ) -> None:
-        self.schedule = schedule
-        self.after_steps = after_steps
-
-    def __call__(self, step: KerasTensor) -> KerasTensor:
-        """Return the learning rate of an update; see `FactorSchedule`."""
-        rate = self.schedule(step)
-        if not self.after_steps:
-            return rate
-        moves = ops.cast(step, "float32") < float(self.after_steps)
-        return ops.where(moves, rate, 0.0)
-
-    def get_config(self) -> dict[str, object]:
-        return {
-            "schedule": keras.saving.serialize_keras_object(self.schedule),
-            "after_steps": self.after_steps,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> FrozenSchedule:
-        schedule = keras.saving.deserialize_keras_object(config["schedule"])
-        return cls(schedule, config["after_steps"])
 
 
 # Halving the scale of the loss further is useless: the gradient itself is not finite.
@@ -179,7 +147,7 @@ def make_schedule(hparams: HParams, train_steps: int = 0) -> FactorSchedule:
     )
 
 
-def make_branch_schedule(hparams: HParams) -> FrozenSchedule:
+def make_branch_schedule(hparams: HParams) -> FactorSchedule:
     """Make the schedule of kappa and alpha (Weighted Transformer, section 4.1).
 
     c (d_model / N)^-0.5 min(t^-0.5, t w^-1.5), and zero after
@@ -191,13 +159,13 @@ def make_branch_schedule(hparams: HParams) -> FrozenSchedule:
     """
     h = hparams.resolved()
     layers = max(h.num_encoder_layers, h.num_decoder_layers)
-    schedule = FactorSchedule(
+    return FactorSchedule(
         "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
         constant=h.branch_learning_rate_constant * layers**0.5,
         warmup_steps=h.branch_learning_rate_warmup_steps,
         hidden_size=h.hidden_size,
+        frozen_after_steps=h.branch_frozen_after_steps,
     )
-    return FrozenSchedule(schedule, h.branch_frozen_after_steps)
 
 
 def make_optimizer(

@@ -69,12 +69,6 @@ def test_every_line_has_a_translation_and_blank_lines_an_empty_one(expected):
     assert len(set(expected)) > len(LINES) // 2
 
 
-def test_translations_come_in_the_order_of_the_lines(trained, expected, tmp_path):
-    path = tmp_path / "reversed"
-    path.write_text("".join(f"{line}\n" for line in reversed(LINES)), encoding="utf-8")
-    assert translated(trained, path) == expected[::-1]
-
-
 def test_a_file_gets_the_lines_of_standard_output(trained, source, expected, tmp_path):
     target = tmp_path / "target.txt"
     printed = printed_by(decode_arguments(trained, source, target))

@@ -20,27 +20,6 @@ def test_a_command_keeps_freed_memory_before_it_imports_tensorflow(monkeypatch):
     assert order == ["keep", "tensorflow", "keras"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="others do not enforce the limit")
-@pytest.mark.parametrize("kilobytes", [700_000, 1_500_000])
-def test_a_memory_limit_in_which_tensorflow_cannot_start_is_named(tmp_path, kilobytes):
-    program = (
-        f"import resource, sys\n"
-        f"limit = {1024 * kilobytes}\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
-        "from t2t_repro.cli.main import main\n"
-        "flags = ['--problem', 'algorithmic_sort', '--data_dir', 'data']\n"
-        "sys.exit(main(['datagen', *flags]))\n"
-    )
-    command = [sys.executable, "-c", program]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert ended.returncode == 1
-    assert ended.stderr == (
-        f"t2t datagen: out of memory: the limit of this process is "
-        f"{1024 * kilobytes / 1e9:.1f} GB (`ulimit -v`), expected at least 2 GB for "
-        "TensorFlow: raise the limit.\n"
-    )
-
-
 def test_the_banner_of_the_import_is_left_out_and_its_errors_are_not(capfd):
     error, later = b"E0000 00:00:17.6 11225 cuda.cc:1] no device\n", b"I0000 later\n"
     with loading._drop_banner():

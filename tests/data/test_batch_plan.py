@@ -4,7 +4,10 @@ import random
 
 import pytest
 
+from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan, UpdateSize, batches_by_length
+
+TINY = catalogue.hparams("transformer_tiny")
 
 
 def test_texts_of_any_lengths_fill_a_batch_longest_first():
@@ -24,17 +27,17 @@ def test_every_text_is_in_one_batch_that_has_room_for_it(count):
 def test_each_of_four_replicas_has_the_rows_of_its_tokens_and_at_least_one(
     batch_size, rows
 ):
-    packed = BatchPlan.packed(
-        batch_size=batch_size, max_length=24, packed_length=32, num_replicas=4
+    packing = TINY.replace(batch_size=batch_size, max_length=24, packed_length=32)
+    buckets = TINY.replace(batch_size=batch_size, max_length=32, min_length_bucket=32)
+    plans = (BatchPlan.for_training(hparams, 4) for hparams in (packing, buckets))
+    assert [plan.rows for plan in plans] == [(rows,), (rows,)]
+
+
+def test_a_plan_of_packed_rows_has_the_lengths_of_the_hparams():
+    hparams = TINY.replace(
+        batch_size=130, max_length=24, packed_length=32, packed_source_length=11
     )
-    bucketed = BatchPlan.from_token_budget(
-        batch_size=batch_size,
-        max_length=32,
-        min_length_bucket=32,
-        length_bucket_step=1.1,
-        num_replicas=4,
-    )
-    assert (packed.rows, bucketed.rows) == ((rows,), (rows,))
+    assert BatchPlan.for_training(hparams) == BatchPlan((24,), (4,), 32, 11)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,7 @@ def test_each_of_four_replicas_has_the_rows_of_its_tokens_and_at_least_one(
     ],
 )
 def test_an_update_has_25_000_tokens_on_any_number_of_replicas(replicas, expected):
-    size = UpdateSize.plan(update_tokens=25_000, batch_size=3125, replicas=replicas)
+    size = UpdateSize.of(TINY.replace(update_tokens=25_000, batch_size=3125), replicas)
     assert str(size) == expected
     assert size.parts == 8
 
@@ -65,7 +68,6 @@ def test_an_update_has_25_000_tokens_on_any_number_of_replicas(replicas, expecte
 def test_eight_replicas_share_an_update_evenly(
     update_tokens, batch_size, tokens, micro_batches
 ):
-    size = UpdateSize.plan(
-        update_tokens=update_tokens, batch_size=batch_size, replicas=8
-    )
+    hparams = TINY.replace(update_tokens=update_tokens, batch_size=batch_size)
+    size = UpdateSize.of(hparams, 8)
     assert size == UpdateSize(8, tokens, micro_batches)

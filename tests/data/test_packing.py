@@ -24,7 +24,7 @@ from t2t_repro.data.pipeline import (
 from tests.support.corpus import random_pairs, write_shards
 
 PAIRS = random_pairs(300, 24, 50)
-PLAN = BatchPlan.packed(batch_size=130, max_length=24, packed_length=32)
+PLAN = BatchPlan((24,), (4,), packed_length=32)
 
 
 def unpacked(batch):
@@ -70,7 +70,7 @@ def test_every_pair_is_once_in_an_epoch(shards, monkeypatch):
 
 
 def test_a_pair_that_is_too_long_is_left_out(shards):
-    plan = BatchPlan.packed(batch_size=130, max_length=9, packed_length=32)
+    plan = BatchPlan((9,), (4,), packed_length=32)
     found = [pair for batch in epoch(shards, plan=plan) for pair in unpacked(batch)]
     expected = [(tuple(s), tuple(t)) for s, t in PAIRS if max(len(s), len(t)) <= 9]
     assert Counter(found) == Counter(expected)
@@ -81,9 +81,7 @@ def test_a_pair_that_is_too_long_is_left_out(shards):
 SHORT_SOURCES = [
     (source[: max(1, len(target) // 2)], target) for source, target in PAIRS
 ]
-NARROW = BatchPlan.packed(
-    batch_size=130, max_length=24, packed_length=32, packed_source_length=11
-)
+NARROW = BatchPlan((24,), (4,), packed_length=32, packed_source_length=11)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro import catalogue
 from t2t_repro.data import pipeline
 from t2t_repro.data.batch_plan import bucket_boundaries
 from t2t_repro.data.pipeline import (
@@ -18,8 +19,11 @@ from tests.support.corpus import random_pairs, rows_of, write_shards
 
 LONGEST = 24
 PAIRS = random_pairs(300, LONGEST, 50)
-PLAN = BatchPlan.from_token_budget(
-    batch_size=60, max_length=LONGEST, min_length_bucket=4, length_bucket_step=1.5
+TINY = catalogue.hparams("transformer_tiny")
+PLAN = BatchPlan.for_evaluation(
+    TINY.replace(
+        batch_size=60, max_length=LONGEST, min_length_bucket=4, length_bucket_step=1.5
+    )
 )
 
 
@@ -52,13 +56,10 @@ def test_boundaries_are_tensor2tensors_and_the_longest_length():
 
 @pytest.mark.parametrize("replicas", [1, 2, 8])
 def test_rows_fill_the_token_budget_of_every_replica(replicas):
-    plan = BatchPlan.from_token_budget(
-        batch_size=100,
-        max_length=64,
-        min_length_bucket=8,
-        length_bucket_step=2.0,
-        num_replicas=replicas,
+    hparams = TINY.replace(
+        batch_size=100, max_length=64, min_length_bucket=8, length_bucket_step=2.0
     )
+    plan = BatchPlan.for_evaluation(hparams, replicas)
     assert plan.boundaries == (8, 16, 32, 64)
     assert plan.rows == tuple(n * replicas for n in (12, 6, 3, 1))
 

@@ -65,14 +65,6 @@ def best_texts(hypotheses) -> list[str]:
     return [sentence[0].text for sentence in hypotheses]
 
 
-def test_translations_come_out_in_order(beam_of_four):
-    order = np.random.default_rng(0).permutation(len(SENTENCES))
-    straight = best_texts(beam_of_four.translate(SENTENCES))
-    shuffled = best_texts(beam_of_four.translate([SENTENCES[n] for n in order]))
-    assert shuffled == [straight[n] for n in order]
-    assert len(set(straight)) > 4
-
-
 def test_empty_lines_stay_empty(beam_of_four):
     blank = ["\u00a0", "\u3000", "\u200b \ufeff", "\u2060", "\xad\u200e"]
     lines = ["", "a", "   ", "b", *blank]
@@ -92,6 +84,7 @@ def test_a_blank_prefix_forces_nothing(beam_of_four):
 def test_a_sentence_alone_equals_the_sentence_in_a_batch(model, beam_size):
     system = make_translator(model, beam_size=beam_size)
     together = system.translate(SENTENCES)
+    assert len(set(best_texts(together))) > 4
     for sentence, expected in zip(SENTENCES, together, strict=True):
         ((hypothesis,),) = system.translate([sentence])
         assert hypothesis.text == expected[0].text

@@ -85,13 +85,6 @@ def test_a_query_with_everything_masked_gets_equal_weights():
     np.testing.assert_allclose(weights, np.full((2, 3, 4, 5), 0.2), rtol=1e-6)
 
 
-def test_the_softmax_is_float32_for_every_input_dtype():
-    import tensorflow as tf
-
-    weights = attention_weights(tf.cast(QUERY, "bfloat16"), tf.cast(KEY, "bfloat16"))
-    assert weights.dtype == tf.float32
-
-
 def test_padding_may_not_be_attended_to():
     mask = padding_mask(np.array([[5, 2, 1, 0], [7, 1, 0, 0]], "int32"))
     expected = [[[[True, True, True, False]]], [[[True, True, False, False]]]]

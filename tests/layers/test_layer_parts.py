@@ -1,4 +1,4 @@
-"""Every sublayer of a layer or stack has its dtype, its name and its options."""
+"""Every sublayer of a stack has its dtype and its options."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ import pytest
 
 from t2t_repro import constants
 from t2t_repro.errors import UsageError
-from t2t_repro.layers import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
-    sublayers,
-)
+from t2t_repro.layers import Decoder, Encoder, EncoderLayer, sublayers
 from t2t_repro.layers.options import Sublayer, keyword_arguments
 
 # All values differ, so that an exchanged one is noticed.
@@ -66,18 +60,12 @@ def parts(layer):
     return [part for part in layer._flatten_layers() if part is not layer]
 
 
-def made(layer_class, options=DENSE, **given):
-    if layer_class in (Encoder, Decoder):
-        given = {"num_layers": 1} | given
-    return layer_class(**options, **given)
-
-
 @pytest.mark.parametrize("layer_class", [Encoder, Decoder])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_part_has_the_dtype_options_and_weights_of_the_arguments(
     layer_class, kind
 ):
-    layer = made(layer_class, KINDS[kind], dtype=POLICY)
+    layer = layer_class(**KINDS[kind], num_layers=1, dtype=POLICY)
     policies = {part.dtype_policy.name for part in (layer, *parts(layer))}
     assert policies == {POLICY}
     layer.build()
@@ -104,36 +92,3 @@ def test_every_built_in_attention_is_declared_with_its_module():
     declared = {name: entry.module for name, entry in constants.SELF_ATTENTIONS.items()}
     classes = sublayers.SELF_ATTENTION_CLASSES.items()
     assert declared == {name: each.__module__ for name, each in classes}
-
-
-SELF = ("self_attention", "self_attention_residual")
-NETWORK = ("feed_forward", "feed_forward_residual")
-MEMORY = ("memory_attention", "memory_attention_residual")
-
-
-@pytest.mark.parametrize(
-    ("layer_class", "kind", "names"),
-    [
-        (EncoderLayer, "dense", (*SELF, *NETWORK)),
-        (EncoderLayer, "split branches", SELF),
-        (DecoderLayer, "dense", (*SELF, *NETWORK, *MEMORY)),
-        (DecoderLayer, "split branches", (*SELF, *MEMORY)),
-    ],
-)
-def test_sublayers_are_named_after_their_attributes_in_their_order(
-    layer_class, kind, names
-):
-    """Names are part of checkpoints; the order decides the weights of a seed."""
-    layer = made(layer_class, KINDS[kind], name="here")
-    assert layer.name == "here"
-    children = [*layer._flatten_layers(include_self=False, recursive=False)]
-    assert [child.name for child in children] == [*names]
-    assert [getattr(layer, name) for name in names] == children
-
-
-@pytest.mark.parametrize("stack", [Encoder, Decoder])
-def test_the_layers_of_a_stack_are_numbered(stack):
-    layer = made(stack, name="here", num_layers=2)
-    assert layer.name == "here"
-    assert [each.name for each in layer.layers] == ["layer_0", "layer_1"]
-    assert layer.final_normalization.name == "final_normalization"

@@ -17,6 +17,7 @@ from t2t_repro.registry import register_attention
 from t2t_repro.settings.hparams import HParams
 from tests.support.tiny_model import (
     VOCAB_SIZE,
+    assert_cached_equals_whole,
     padded,
     random_sentences,
     randomize,
@@ -62,18 +63,6 @@ def random_model(hparams: HParams) -> Transformer:
     return model
 
 
-def check_cached_decoding(model: Transformer) -> None:
-    expected = keras.ops.convert_to_numpy(model(BATCH))
-    length = expected.shape[1]
-    cache = model.grow_cache(model.initial_cache(BATCH["inputs"]), length)
-    ids = np.zeros((3, 1), np.int32)
-    for position in range(length):
-        history = np.broadcast_to(np.arange(length) <= position, (3, 1, length))
-        logits, cache = model.decode_step(ids, np.int32(position), history, cache)
-        np.testing.assert_allclose(logits[:, 0], expected[:, position], atol=1e-5)
-        ids = BATCH["targets"][:, position : position + 1]
-
-
 def test_a_package_registers_an_attention_and_a_set_that_uses_it(load_example):
     load_example(0, "my_variants")
     model = random_model(catalogue.hparams("transformer_tiny_cosine").replace(**SMALL))
@@ -84,7 +73,7 @@ def test_a_package_registers_an_attention_and_a_set_that_uses_it(load_example):
     ]
     cosine, plain = "CosineAttention", "MultiHeadAttention"
     assert classes == [cosine, "int", cosine, plain]
-    check_cached_decoding(model)
+    assert_cached_equals_whole(model, BATCH)
 
 
 def test_the_check_of_the_page_finds_an_attention_that_decodes_otherwise(
@@ -130,7 +119,7 @@ def test_a_function_chooses_by_role(load_example):
     model = random_model(hparams)
     assert model.encoder.layers[0].self_attention.attention_neighbourhood == 5
     assert model.decoder.layers[0].self_attention.attention_neighbourhood == 0
-    check_cached_decoding(model)
+    assert_cached_equals_whole(model, BATCH)
 
 
 def test_an_attention_may_read_the_neighbourhood_if_it_is_odd():

@@ -16,6 +16,7 @@ from t2t_repro.training.losses import SmoothedCrossentropy
 from tests.support.numpy_transformer import NumpyTransformer
 from tests.support.tiny_model import (
     VOCAB_SIZE,
+    assert_cached_equals_whole,
     padded,
     random_sentences,
     tiny_arguments,
@@ -227,23 +228,8 @@ def test_the_future_never_changes_the_past(known):
     "known", [*DISTINCT, "learned positions, too few"], indirect=True
 )
 def test_cached_decoding_equals_the_whole_pass(known, append):
-    model = known.model
-    inputs, targets = BATCH["inputs"], padded(random_sentences(10, [6, 6, 6]))
-    expected = logits_of(model, {"inputs": inputs, "targets": targets})
-    length = targets.shape[1]
-    cache, slots = model.initial_cache(inputs), 0
-    ids = np.zeros((3, 1), np.int32)
-    for position in range(length):
-        if append:
-            slots = position + 1
-        elif position == slots:
-            slots = min(length, slots + 4)
-            cache = model.grow_cache(cache, slots)
-        history = np.broadcast_to(np.arange(slots) <= position, (3, 1, slots))
-        place = np.int32(position)
-        logits, cache = model.decode_step(ids, place, history, cache, append)
-        np.testing.assert_allclose(logits[:, 0], expected[:, position], atol=1e-5)
-        ids = targets[:, position : position + 1]
+    batch = BATCH | {"targets": padded(random_sentences(10, [6, 6, 6]))}
+    assert_cached_equals_whole(known.model, batch, append)
 
 
 @pytest.mark.parametrize("append", [False, True])

@@ -112,7 +112,7 @@ def test_lists_in_memory_are_read_unchanged():
 
 
 def test_lists_of_different_lengths_are_refused():
-    with pytest.raises(UserError, match="received 2 sources and 1 targets"):
+    with pytest.raises(UserError, match="2 lines in the sources and 1 in the targets"):
         from_lists(["a", "b"], ["c"]).check(None)
 
 

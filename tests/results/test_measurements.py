@@ -6,13 +6,27 @@ from importlib import resources
 
 import pytest
 
-from results.measurements import (
-    measurements_in,
-    recorded_measurements,
-)
+from results.measurements import Measurement, measurements_in, recorded_measurements
 from t2t_repro import catalogue
 from t2t_repro.translation_scores import bleu
-from tests.support.measurement import MEASUREMENT
+
+MEASUREMENT = Measurement(
+    name="a_name",
+    source="a test",
+    commit="abc1234",
+    date="2026-11-23",
+    command="t2t train",
+    hardware="2 x CPU",
+    signature="nrefs:1",
+    numbers={"bleu": 12.5},
+    table={
+        "columns": [
+            {"heading": "steps", "format": ",d"},
+            {"heading": "nll", "format": ".2f"},
+        ],
+        "rows": [[1000, 3.125], [2000, None]],
+    },
+)
 
 
 @pytest.mark.parametrize("measurement", recorded_measurements().values(), ids=str)
@@ -46,7 +60,7 @@ def test_a_long_command_is_broken_before_its_flags():
     flags = " ".join(f"--flag_{number} value_{number}" for number in range(12))
     command = f"t2t train {flags}"
     lines = (
-        MEASUREMENT.__class__(**{**vars(MEASUREMENT), "command": command})
+        Measurement(**{**vars(MEASUREMENT), "command": command})
         .values()["command"]
         .split(" \\\n    ")
     )

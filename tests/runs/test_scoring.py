@@ -177,5 +177,5 @@ def test_any_iterables_of_texts_are_scored(scorer, model):
 
 
 def test_different_numbers_of_lines_are_refused(scorer, model):
-    with pytest.raises(UserError, match="received 2 sources and 1 targets"):
+    with pytest.raises(UserError, match="2 lines in the sources and 1 in the targets"):
         scorer(model).score(["a", "b"], ["A"])

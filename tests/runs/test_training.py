@@ -13,8 +13,6 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from t2t_repro import catalogue, registry
 from t2t_repro.data.pipeline import BatchPlan
-from t2t_repro.data.prepare import prepare
-from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.attention_view import attention_summaries
 from t2t_repro.layers import MultiHeadAttention
@@ -23,7 +21,7 @@ from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.recorder import record, spy
-from tests.support.trained_system import write_text
+from tests.support.trained_system import prepared_text
 
 HPARAMS = (
     "hidden_size=32,filter_size=48,num_heads=2,num_hidden_layers=1,batch_size=520,"
@@ -49,15 +47,7 @@ ROWS = tuple(520 // length for length in BOUNDARIES)
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wiring")
-    text = write_text(folder)
-    files = {
-        split: PairFiles(text[split, "source"], text[split, "target"])
-        for split in ("train", "dev", "test")
-    }
-    problem = catalogue.problem("text_pairs").with_files(files)
-    settings = problem.prepare_settings.replace(vocab_size=350, drop_duplicates=False)
-    return prepare(problem, folder / "data", settings=settings)
+    return prepared_text(tmp_path_factory.mktemp("wiring"), drop_duplicates=False)
 
 
 class Training:

@@ -156,7 +156,7 @@ def test_several_references_score_as_in_sacrebleu():
     assert found.scores.bleu.value == pytest.approx(expected)
     assert "nrefs:2" in found.scores.bleu.signature
     assert "tok:char" in found.scores.bleu.signature
-    with pytest.raises(UserError, match="2 lines to translate and 1 reference,"):
+    with pytest.raises(UserError, match="2 lines in the sources and 1 in the ref"):
         system.evaluate(sources, sources, other_references=[["ab"]])
 
 

@@ -81,11 +81,11 @@ def test_a_truth_value_is_written_as_a_word_or_a_digit(base, text, value):
         ("attention_neighbourhood=3", "needs self_attention_type=restricted: received"),
         (
             "ffn_layer=parameter_attention,parameter_attention_heads=3",
-            "must divide parameter_attention_key_channels: received 3 heads, 512",
+            "parameter_attention_heads must divide hidden_size: received param",
         ),
         (
             "ffn_layer=parameter_attention,parameter_attention_value_channels=9",
-            "must divide parameter_attention_value_channels: received 8 heads, 9",
+            "num_heads must divide parameter_attention_value_channels: received",
         ),
         (
             "branched_attention=split,ffn_layer=parameter_attention",

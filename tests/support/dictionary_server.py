@@ -18,11 +18,11 @@ from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.features.serving.http_access import Access
 from t2t_repro.features.serving.http_app import create_app
 from t2t_repro.features.serving.http_server import address_of, bind
-from t2t_repro.features.serving.served_models import ServedModel, languages_in
 from t2t_repro.features.serving.service import Service
 from t2t_repro.features.serving.service_settings import ServiceSettings
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.attention_documents import Document, make_document
+from tests.support.served import ShoutingModel
 from tests.support.waiting import until
 
 WORDS = {
@@ -79,7 +79,7 @@ def attention_of(sentence: str, translation: str) -> Document:
     )
 
 
-class DictionaryModel(ServedModel):
+class DictionaryModel(ShoutingModel):
     """A model that translates word by word.
 
     Args:
@@ -90,17 +90,10 @@ class DictionaryModel(ServedModel):
         pause: Seconds that a sentence takes.
     """
 
-    engine = "tensorflow"
-    signatures = ()
-    shows_attention = True
-
     def __init__(self, name: str = "en-de", shows_attention: bool = True) -> None:
-        super().__init__(name, languages_in(name), DecodeHParams())
+        super().__init__(name)
         self.shows_attention = shows_attention
         self.pause = 0.0
-
-    def settings(self, hparams: DecodeHParams) -> DecodeHParams:
-        return hparams
 
     def translate(
         self,
@@ -112,14 +105,8 @@ class DictionaryModel(ServedModel):
         time.sleep(self.pause * len(texts))
         return [[Hypothesis(t, 0.0) for t in translations(text)] for text in texts]
 
-    def pairs(self, signature: str, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        raise NotImplementedError
-
     def attention_document(self, source: str, target: str | None) -> Document:
         return attention_of(source, target or translated(source))
-
-    def warm_up(self) -> None:
-        pass
 
 
 class DictionaryServer:

@@ -49,6 +49,25 @@ def weights_by_name(model) -> dict[str, np.ndarray]:
     return {v.path.partition("/")[2]: v.numpy() for v in model.weights}
 
 
+def assert_cached_equals_whole(model, batch, append: bool = False) -> None:
+    """Compare decoding token by token with one pass over all targets."""
+    expected, targets = np.array(model(batch)), batch["targets"]
+    rows, length = targets.shape
+    cache, slots = model.initial_cache(batch["inputs"]), 0
+    ids = np.zeros((rows, 1), np.int32)
+    for position in range(length):
+        if append:
+            slots = position + 1
+        elif position == slots:
+            slots = min(length, slots + 4)
+            cache = model.grow_cache(cache, slots)
+        history = np.broadcast_to(np.arange(slots) <= position, (rows, 1, slots))
+        place = np.int32(position)
+        logits, cache = model.decode_step(ids, place, history, cache, append)
+        np.testing.assert_allclose(logits[:, 0], expected[:, position], atol=1e-5)
+        ids = targets[:, position : position + 1]
+
+
 def padded(sentences: list[list[int]], length: int | None = None) -> np.ndarray:
     """Put lists of ids into int32 `[batch, length]`, padded with zeros."""
     length = length or max(map(len, sentences))

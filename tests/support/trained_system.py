@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from t2t_repro import catalogue
 from t2t_repro.cli.main import main
+from t2t_repro.data.request import PairFiles
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier"}
 COLOURS = {"red": "rot", "green": "grün", "blue": "blau", "white": "weiß"}
@@ -83,6 +85,20 @@ def write_text(folder: Path) -> dict[tuple[str, str], Path]:
             path = paths[split, side] = folder / f"{split}.{side}"
             path.write_text("".join(f"{pair[column]}\n" for pair in own))
     return paths
+
+
+def prepared_text(folder: Path, **settings: Any):
+    """Return the sentences of `write_text` as prepared data."""
+    from t2t_repro.data.prepare import prepare
+
+    text = write_text(folder)
+    files = {
+        split: PairFiles(text[split, "source"], text[split, "target"])
+        for split in ("train", "dev", "test")
+    }
+    problem = catalogue.problem("text_pairs").with_files(files)
+    own = problem.prepare_settings.replace(vocab_size=350, **settings)
+    return prepare(problem, folder / "data", settings=own)
 
 
 def printed_by(arguments: Sequence[str]) -> str:

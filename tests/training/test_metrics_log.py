@@ -314,19 +314,15 @@ def write(folder, split, steps, value=1.0):
     return log
 
 
-def test_points_of_steps_that_are_repeated_do_not_occur_twice(tmp_path):
-    write(tmp_path, "train", (1, 2, 3), 1.0)
-    MetricsLog(tmp_path).truncate_after(2)
-    write(tmp_path, "train", (3, 4), 2.0)
+@pytest.mark.parametrize("same_process", [True, False])
+def test_points_of_steps_that_are_repeated_do_not_occur_twice(tmp_path, same_process):
+    log = write(tmp_path, "train", (1, 2, 3), 1.0)
+    log = log if same_process else MetricsLog(tmp_path)
+    log.truncate_after(2)
+    for step in (3, 4):
+        log.scalars("train", step, {"nll": 2.0})
     expected = [(1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0)]
     assert points_of(tmp_path / "train") == expected
-
-
-def test_the_same_process_can_go_back(tmp_path):
-    log = write(tmp_path, "train", (1, 2, 3), 1.0)
-    log.truncate_after(1)
-    log.scalars("train", 2, {"nll": 2.0})
-    assert points_of(tmp_path / "train") == [(1, 1.0), (2, 2.0)]
 
 
 def test_the_points_of_an_evaluation_without_a_line_are_dropped(tmp_path):

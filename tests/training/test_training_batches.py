@@ -209,9 +209,7 @@ def test_the_advice_counts_the_sum_of_gradients():
 
 
 def test_a_full_batch_of_packed_rows_fills_both_sides():
-    plan = BatchPlan.packed(
-        batch_size=64, max_length=9, packed_length=16, packed_source_length=11
-    )
+    plan = BatchPlan((9,), (4,), packed_length=16, packed_source_length=11)
     batch = _full_batch(4, 16, plan)
     sides = batch["inputs"].numpy(), batch["targets"].numpy()
     assert [ids.shape for ids in sides] == [(4, 11), (4, 16)]
@@ -222,11 +220,10 @@ def test_a_full_batch_of_packed_rows_fills_both_sides():
     ("batch_size", "expected"), [(512, (2, 256)), (500, (10, 50)), (100, (1, 256))]
 )
 def test_the_largest_batch_is_the_one_with_the_most_tokens(batch_size, expected):
-    plan = BatchPlan.from_token_budget(
+    hparams = BASE.replace(
         batch_size=batch_size,
         max_length=256,
         min_length_bucket=8,
         length_bucket_step=1.1,
-        num_replicas=1,
     )
-    assert largest_shape(plan) == expected
+    assert largest_shape(BatchPlan.for_training(hparams)) == expected

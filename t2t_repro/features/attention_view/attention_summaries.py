@@ -23,8 +23,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
 from t2t_repro.features.attention_view.capture import (
     capture_attention,
-    encode_source,
-    encode_target,
+    encode_side,
 )
 from t2t_repro.features.attention_view.event_format import (
     BRANCHES_TAG,
@@ -150,8 +149,9 @@ def sample_pairs(
                 problem.normalize_source(source),
                 problem.encode_target(reference),
             )
-            ids = encode_source(tokenizers[0], read, longest)
-            pairs.append((ids, encode_target(tokenizers[1], written, longest)))
+            ids = encode_side(tokenizers[0], read, longest, "source")
+            target = encode_side(tokenizers[1], written, longest, "target")
+            pairs.append((ids, target))
         except UserError:  # empty, too long or not in the vocabulary
             continue
     return pairs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import tensorflow as tf
@@ -23,6 +23,8 @@ from t2t_repro.training.losses import token_losses
 if TYPE_CHECKING:
     from t2t_repro.runs.system import System
     from t2t_repro.settings.decode_hparams import DecodeHParams
+
+Side = Literal["source", "target"]
 
 
 def capture_attention(
@@ -89,12 +91,12 @@ def attention_of(
     system.check_single("attention shows one model")
     problem, longest = system.problem, system.max_input_length
     text = problem.normalize_source(source)
-    source_ids = encode_source(system.source_tokenizer, text, longest)
+    source_ids = encode_side(system.source_tokenizer, text, longest, "source")
     if target is None:
         target_ids = system.translator(decode_hparams).translate([source])[0][0].ids
     else:
         written = problem.encode_target(target)
-        target_ids = encode_target(system.target_tokenizer, written, longest)
+        target_ids = encode_side(system.target_tokenizer, written, longest, "target")
     return capture_attention(
         system.model,
         (system.source_tokenizer, system.target_tokenizer),
@@ -116,33 +118,19 @@ def _first_or_none(weights: tf.Tensor | None, length: int) -> np.ndarray | None:
     return None if weights is None else np.asarray(weights[0, :, :, :length])
 
 
-def encode_source(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
-    """Encode a source to capture its attention.
+def encode_side(tokenizer: Tokenizer, text: str, longest: int, side: Side) -> list[int]:
+    """Encode a source or target that the user gives, with EOS.
 
     Args:
-        tokenizer: Tokenizer of the sources.
-        text: Source in the form of the training data.
+        tokenizer: Tokenizer of the side.
+        text: Text in the form of the training data.
         longest: Largest number of ids, including EOS.
+        side: "source" or "target".
 
     Raises:
-        UserError: If the source has no tokens or too many.
+        UserError: If the text has no tokens or too many, or a target has one that the
+            vocabulary does not have.
     """
-    return _encode(tokenizer, text, longest, "source")
-
-
-def encode_target(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
-    """Encode a target that the user gives; arguments as for `encode_source`.
-
-    Raises:
-        UserError: If the target has no tokens, too many, or one that the vocabulary
-            does not have.
-    """
-    ids = _encode(tokenizer, text, longest, "target")
-    check_in_vocabulary(tokenizer, text, ids)
-    return ids
-
-
-def _encode(tokenizer: Tokenizer, text: str, longest: int, side: str) -> list[int]:
     ids = [*tokenizer.encode(text), EOS_ID]
     if len(ids) == 1:
         raise UserError(f"received a {side} without words, expected a sentence.")
@@ -151,4 +139,6 @@ def _encode(tokenizer: Tokenizer, text: str, longest: int, side: str) -> list[in
             f"received a {side} of {len(ids)} tokens, expected at most {longest} (the "
             "run's max_length): give another sentence."
         )
+    if side == "target":
+        check_in_vocabulary(tokenizer, text, ids)
     return ids

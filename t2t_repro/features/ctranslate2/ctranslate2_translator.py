@@ -122,7 +122,6 @@ class CTranslate2Translator(SentenceTranslator):
         self._source_entries = distinct_entries(source_tokenizer)
         entries = distinct_entries(target_tokenizer)
         self._target_ids = {entry: number for number, entry in enumerate(entries)}
-        self._end = entries[EOS_ID]
         self._engine = engine
 
     def _search_batches(

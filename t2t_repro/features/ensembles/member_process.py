@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import logging.handlers
 import multiprocessing
 import os
 import signal
@@ -16,7 +17,7 @@ import threading
 from collections.abc import Callable, Collection
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from t2t_repro import catalogue
 from t2t_repro.settings.train_settings import TrainSettings
@@ -94,25 +95,15 @@ class MemberProcess:
         return self._process.exitcode or 0
 
 
-class _SendLines(logging.Handler):
+class _SendLines(logging.handlers.QueueHandler):
     """Handler that sends formatted records through a connection."""
 
-    def __init__(self, sender: Connection) -> None:
-        super().__init__()
-        self._sender = sender
+    queue: Any  # a connection, though its type asks for a queue
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def enqueue(self, record: logging.LogRecord) -> None:
         """Send a record, which is lost without the main process."""
-        line = logging.makeLogRecord(
-            {
-                "name": record.name,
-                "levelno": record.levelno,
-                "levelname": record.levelname,
-                "msg": self.format(record),
-            }
-        )
         with contextlib.suppress(OSError):
-            self._sender.send(line)
+            self.queue.send(record)
 
 
 def _train_member(
@@ -143,7 +134,7 @@ def _train_member(
         sender.send(outcome)
 
 
-def _log_to(sender: Connection, name: str) -> None:
+def _log_to(sender: Any, name: str) -> None:
     handler = _SendLines(sender)
     handler.setFormatter(logging.Formatter(f"{name}: %(message)s"))
     logger = logging.getLogger("t2t_repro")

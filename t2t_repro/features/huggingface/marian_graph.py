@@ -8,7 +8,7 @@ import tensorflow as tf
 import tensorflow_text
 
 from t2t_repro.constants import UNK_ID
-from t2t_repro.text.in_graph import InGraphTokenizer
+from t2t_repro.text.in_graph import InGraphTokenizer, lookup_table
 from t2t_repro.text.lines import PYTHON_SPACES
 from t2t_repro.text.sampled_subwords import SPACE
 
@@ -27,11 +27,8 @@ class InGraphMarian(InGraphTokenizer):
     def __init__(self, entries: Sequence[str], spm: bytes) -> None:
         super().__init__()
         self._entries = tf.constant(list(entries))
-        ids = tf.range(len(entries), dtype=tf.int32)
-        self._table = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(self._entries, ids),
-            default_value=UNK_ID,
-        )
+        ids = {entry: token for token, entry in enumerate(entries)}
+        self._table = lookup_table(ids, UNK_ID)
         self._splitter = tensorflow_text.SentencepieceTokenizer(
             model=spm, out_type=tf.string
         )

@@ -199,9 +199,6 @@ class MarianTokenizer(Tokenizer):
         text = self._processor.decode_pieces([self.entries[token] for token in known])
         return text.replace(SPACE, " ").strip()
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [self.entries[token] for token in ids]
-
     def word_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return the spans of words, which begin at a piece with a space before it."""
         return word_spans_of(ids, self.pieces(ids))

@@ -302,6 +302,6 @@ def _run_row(args: argparse.Namespace) -> int:
     import_tensorflow()
     from t2t_repro.features.reproduction.run_row import run_row
 
-    for path in run_row(plan, folders, show_progress=True):
+    for path in run_row(plan, folders):
         print(path)
     return 0

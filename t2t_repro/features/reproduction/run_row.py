@@ -39,9 +39,7 @@ if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
 
 
-def run_row(
-    plan: Plan, folders: RunFolders, *, show_progress: bool = False
-) -> list[Path]:
+def run_row(plan: Plan, folders: RunFolders) -> list[Path]:
     """Train a row, and score and write a result file for each row of the training run.
 
     A training run that was interrupted is resumed.
@@ -49,7 +47,6 @@ def run_row(
     Args:
         plan: Training, and rows to score.
         folders: Folders to read and write.
-        show_progress: Whether to draw a progress bar if standard error is a terminal.
 
     Returns:
         Paths of the result files.
@@ -64,7 +61,7 @@ def run_row(
     text_digests = recipe.text_digests(text_dir)
     data = open_data(recipe, text_dir, folders.data_dir)
     settings = train_settings(plan, folders.output_dir)
-    trained = train(settings, data, show_progress=show_progress)
+    trained = train(settings, data, show_progress=True)
     if not trained.complete:
         raise UserError(
             f"training stopped at step {trained.steps} of {recipe.train_steps}; the "

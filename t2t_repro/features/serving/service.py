@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from t2t_repro.decoding.hypothesis import Hypothesis
@@ -129,23 +129,26 @@ class Service:
         self, model: ServedModel, signature: str, pairs: Sequence[tuple[str, str]]
     ) -> asyncio.Future[dict[str, Any]]:
         """Queue pairs for a signature of pairs; see `ServedModel.pairs`."""
-        self.batches.admit(len(pairs))
-
-        def run(items: Sequence[Sequence[tuple[str, str]]]) -> list[dict[str, Any]]:
-            return [model.pairs(signature, item) for item in items]
-
-        return self.batches.submit(Task(object(), run, is_long=True), [pairs])[0]
+        answer = functools.partial(model.pairs, signature, pairs)
+        return self._queue_long(answer, len(pairs))
 
     def attention(
         self, model: ServedModel, source: str, target: str | None
     ) -> asyncio.Future[dict[str, Any]]:
         """Queue a sentence for `ServedModel.attention_document`."""
-        self.batches.admit(1)
+        answer = functools.partial(model.attention_document, source, target)
+        return self._queue_long(answer, 1)
 
-        def run(items: Sequence[str]) -> list[dict[str, Any]]:
-            return [model.attention_document(item, target) for item in items]
+    def _queue_long(
+        self, answer: Callable[[], dict[str, Any]], sentences: int
+    ) -> asyncio.Future[dict[str, Any]]:
+        """Queue an answer that takes long and shares no batch."""
+        self.batches.admit(sentences)
 
-        return self.batches.submit(Task(object(), run, is_long=True), [source])[0]
+        def run(items: Sequence[None]) -> list[dict[str, Any]]:
+            return [answer() for _ in items]
+
+        return self.batches.submit(Task(object(), run, is_long=True), [None])[0]
 
 
 async def all_found(futures: Sequence[Found]) -> list[list[Hypothesis]]:

@@ -10,7 +10,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from t2t_repro import catalogue
+from t2t_repro import catalogue, registry
+from t2t_repro.data.prepared import PreparedData
+from t2t_repro.errors import UserError
 from t2t_repro.features.tensor2tensor.adam_moments import adam_state, slot_names
 from t2t_repro.features.tensor2tensor.dev_pairs import read_dev_pairs
 from t2t_repro.features.tensor2tensor.forward_check import (
@@ -20,31 +22,36 @@ from t2t_repro.features.tensor2tensor.forward_check import (
 )
 from t2t_repro.features.tensor2tensor.hparams_translation import translated_hparams
 from t2t_repro.features.tensor2tensor.import_report import ImportReport, ImportRequest
-from t2t_repro.features.tensor2tensor.model_data import (
-    data_dir_of,
-    data_of,
-    registered_problem,
-    vocabularies_of,
-)
 from t2t_repro.features.tensor2tensor.old_checkpoint import OldCheckpoint
+from t2t_repro.features.tensor2tensor.old_data import adopt
+from t2t_repro.features.tensor2tensor.old_names import ANY_PROBLEM
 from t2t_repro.features.tensor2tensor.old_settings import (
     OldSettings,
     read_old_settings,
 )
-from t2t_repro.features.tensor2tensor.target_spaces import choose_target_space
 from t2t_repro.features.tensor2tensor.variable_names import (
     BETA_POWERS,
     GLOBAL_STEP,
     TARGET_SPACES,
     Source,
+    Tables,
     check_variables,
+    slot_name,
     symbol_tables,
     weight_sources,
 )
-from t2t_repro.features.tensor2tensor.vocabulary_files import Vocabularies
+from t2t_repro.features.tensor2tensor.vocabulary_files import (
+    Vocabularies,
+    find_vocabularies,
+    given_vocabularies,
+)
 from t2t_repro.files import check_new_folder
 from t2t_repro.runs.imported_run import ImportedModel, write_run
 from t2t_repro.runs.system import System
+
+# Target spaces of problems that are not those of text; see `SpaceID` of tensor2tensor's
+# data_generators/problem.py.
+_KNOWN_SPACES = {"algorithmic_": 11, "wsj_parsing": 15, "ice_parsing": 19}
 
 
 def import_checkpoint(
@@ -84,12 +91,12 @@ def read_model(
         problem=request.problem,
     )
     tables = symbol_tables(checkpoint.shapes)
-    vocabularies = vocabularies_of(request, checkpoint, settings, tables)
+    vocabularies = _vocabularies_of(request, checkpoint, settings, tables)
     source, target = vocabularies.tokenizers
     tied = tables.are_tied and source is target
     has_spaces = TARGET_SPACES in checkpoint.shapes
     translated = translated_hparams(settings, tied=tied, input_bias=has_spaces)
-    row, why = choose_target_space(
+    row, why = _choose_target_space(
         checkpoint, request.target_space_id, settings.problem or ""
     )
     sources = weight_sources(checkpoint.shapes, tied=tied, target_space_id=row)
@@ -98,7 +105,7 @@ def read_model(
     )
     names = sorted({name for own in sources.values() for name in own.names})
     variables = checkpoint.values(names)
-    problem = registered_problem(settings.problem)
+    problem = _registered_problem(settings.problem)
     imported = ImportedModel(
         hparams_set=translated.hparams_set,
         hparams=translated.hparams,
@@ -110,10 +117,10 @@ def read_model(
     )
     model = imported.build()
     comparison = _compare(
-        model, variables, settings, row, data_dir_of(request, settings), vocabularies
+        model, variables, settings, row, _data_dir_of(request, settings), vocabularies
     )
     # Only now: it writes a manifest beside the data.
-    data, where = data_of(request, settings, problem, vocabularies)
+    data, where = _data_of(request, settings, problem, vocabularies)
     report = ImportReport(
         checkpoint=checkpoint,
         settings=settings,
@@ -164,3 +171,147 @@ def _unused(
             used += [name for source in own.values() for name in source.names]
         used += [GLOBAL_STEP, *BETA_POWERS]
     return sorted(checkpoint.shapes.keys() - set(used))
+
+
+def _vocabularies_of(
+    request: ImportRequest,
+    checkpoint: OldCheckpoint,
+    settings: OldSettings,
+    tables: Tables,
+) -> Vocabularies:
+    """Return the tokenizers of a model, from the given files or from its data.
+
+    Args:
+        request: The model.
+        checkpoint: Its checkpoint.
+        settings: Its settings.
+        tables: Its symbol tables.
+
+    Raises:
+        UserError: If no vocabulary fits, or several do.
+    """
+    rows = tables.source_size, tables.target_size
+    divisor = settings.get("vocab_divisor", 1)
+    if type(divisor) is not int or divisor < 1:
+        raise UserError(
+            f"received vocab_divisor={divisor} in {settings.origin}, expected a "
+            "positive integer."
+        )
+    if request.source_vocab is not None:
+        return given_vocabularies(
+            request.source_vocab, request.target_vocab, rows, divisor
+        )
+    if request.target_vocab is not None:
+        raise UserError(
+            "received target_vocab without source_vocab: give the inputs' as well."
+        )
+    folder = _data_dir_of(request, settings)
+    folders = [] if folder is None else [folder]
+    if request.data_dir is None:
+        folders.append(checkpoint.folder)
+    return find_vocabularies(folders, settings.problem, rows, divisor)
+
+
+def _data_dir_of(request: ImportRequest, settings: OldSettings) -> Path | None:
+    """Return the folder of the data: the given one, or the recorded one if there."""
+    if request.data_dir is not None:
+        return Path(request.data_dir)
+    recorded = settings.get("data_dir", None)
+    is_folder = isinstance(recorded, str) and Path(recorded).is_dir()
+    return Path(recorded) if is_folder else None
+
+
+def _registered_problem(problem: str | None) -> str:
+    """Return the name of a problem that is registered here."""
+    name = problem or ""
+    base = name.removesuffix(registry.REVERSED_SUFFIX)
+    return (base if base in registry.problems else ANY_PROBLEM) + name[len(base) :]
+
+
+def _data_of(
+    request: ImportRequest,
+    settings: OldSettings,
+    problem: str,
+    vocabularies: Vocabularies,
+) -> tuple[PreparedData | None, str]:
+    """Return the data in `data_dir` that training can go on with, and where it is.
+
+    Returns:
+        The data, or None, and its folder, or why there is none, for messages.
+    """
+    if request.data_dir is None:
+        return None, "none given (data_dir)"
+    registered = catalogue.problem(problem)
+    try:
+        old_name = (settings.problem or "").removesuffix(registry.REVERSED_SUFFIX)
+        source, target = vocabularies.tokenizers
+        own = (target, source) if registered.was_reversed else (source, target)
+        data = PreparedData.find(request.data_dir, registered) or adopt(
+            registered, request.data_dir, old_name, own
+        )
+        if data is None:
+            return None, f"{request.data_dir} has no shards of {old_name or problem}"
+        pairs = zip(data.tokenizers(), vocabularies.tokenizers, strict=True)
+        if any(own.to_bytes() != known.to_bytes() for own, known in pairs):
+            return None, f"that in {request.data_dir} has another vocabulary"
+    except UserError as error:
+        return None, f"not used: {error}"
+    return data, str(data.folder)
+
+
+def _choose_target_space(
+    checkpoint: OldCheckpoint, given: int | None, problem: str
+) -> tuple[int, str]:
+    """Return the row of the target spaces that the model was trained with, and why.
+
+    tensor2tensor adds it to every position of the encoder's input. Its number
+    belongs to the problem and is not in any file.
+
+    Args:
+        checkpoint: The checkpoint.
+        given: Row that the user gives, or None.
+        problem: Name of the problem; empty if nothing tells.
+
+    Returns:
+        The row, and the reason; empty if there are no rows.
+
+    Raises:
+        UserError: If there is no such row.
+    """
+    if TARGET_SPACES not in checkpoint.shapes:
+        if given is not None:
+            raise UserError(
+                f"received target_space_id={given}, expected none: the checkpoint has "
+                "no embedding of target spaces."
+            )
+        return 0, ""
+    rows = checkpoint.shapes[TARGET_SPACES][0]
+    if given is not None:
+        if not 0 <= given < rows:
+            raise UserError(
+                f"received target_space_id={given}, expected a row below {rows}."
+            )
+        return given, "as given"
+    if (row := _used_target_space(checkpoint)) is not None:
+        return row, "the only one that was trained"
+    for beginning, row in _KNOWN_SPACES.items():
+        if problem.startswith(beginning):
+            return row, f"that of {problem}"
+    return (
+        0,
+        "that of text problems since version 1.3 (target_space_id chooses another)",
+    )
+
+
+def _used_target_space(checkpoint: OldCheckpoint) -> int | None:
+    """Return the only row of the target spaces that training changed.
+
+    Returns:
+        The row, or None if nothing tells it: there are no moments, or they are zero.
+    """
+    name = slot_name("squares", TARGET_SPACES)
+    if name not in checkpoint.shapes:
+        return None
+    moments = checkpoint.values([name])[name]
+    rows = np.flatnonzero(np.any(moments != 0, axis=1))
+    return int(rows[0]) if len(rows) == 1 else None

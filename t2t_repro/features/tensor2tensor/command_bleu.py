@@ -22,7 +22,7 @@ from sacrebleu.metrics import BLEU
 from t2t_repro.cli.main import run_command
 from t2t_repro.cli.streams import read_input
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.tensor2tensor.command_flags import given_flags, whole_number
+from t2t_repro.features.tensor2tensor.command_flags import given_flags, min_steps
 from t2t_repro.features.tensor2tensor.command_line import Translation
 from t2t_repro.files import atomic_file
 from t2t_repro.text.lines import check_same_length
@@ -104,7 +104,7 @@ def _score_folder(
     given: Mapping[str, str],
 ) -> None:
     """Score every file that is named after a step, in the order of steps."""
-    paths = numbered_files(folder, whole_number(given, "min_steps"))
+    paths = numbered_files(folder, min_steps(given))
     translations = {path: read_input(str(path)) for _, path in paths}
     for path, lines in translations.items():
         if len(lines) != len(references):
@@ -207,7 +207,7 @@ def _tasks(given: Mapping[str, str], folder: Path) -> Iterator[tuple[str, Path]]
     Raises:
         UserError: If there is no checkpoint.
     """
-    least = whole_number(given, "min_steps")
+    least = min_steps(given)
     checkpoints = [
         path for path in all_checkpoints(given["model_dir"]) if step_of(path) >= least
     ]

@@ -163,17 +163,17 @@ def read_flags(
     return given
 
 
-def whole_number(given: Mapping[str, str], name: str, default: int = 0) -> int:
-    """Return the number that a flag has.
+def min_steps(given: Mapping[str, str]) -> int:
+    """Return the step that `--min_steps` names, by default 0.
 
     Raises:
         UsageError: If it is not a whole number.
     """
-    text = given.get(name) or str(default)
+    text = given.get("min_steps") or "0"
     try:
         return int(text)
     except ValueError:
-        raise UsageError(f"--{name}={text}: expected a whole number.") from None
+        raise UsageError(f"--min_steps={text}: expected a whole number.") from None
 
 
 def _known_name(

@@ -12,43 +12,34 @@ DESCRIPTION = (
     "vocabulary. Its logits are compared before anything is written."
 )
 HELP = "folder of a model, or the path of one checkpoint"
-FLAGS = (
-    "checkpoint_path",
-    "data_dir",
-    "t2t_usr_dir",
-    "problem",
-    "hparams_set",
-    "hparams",
-    "source_vocab",
-    "target_vocab",
-    "target_space_id",
-)
+# Metavariable and help of each flag of text
+_TEXTS = {
+    "checkpoint_path": ("PATH", "checkpoint to use instead of the newest"),
+    "data_dir": (
+        "DIR",
+        "folder of its data, with vocab.* (default: the folder that its "
+        "hparams.json names, or MODEL)",
+    ),
+    "t2t_usr_dir": ("DIR", "package with its problem and its hparams set"),
+    "problem": ("NAME", "its problem (default: the one in its flags.txt)"),
+    "hparams_set": (
+        "NAME",
+        "its set, if there is no hparams.json (default: the one in its flags.txt)",
+    ),
+    "hparams": ("NAME=VALUE,...", "its changes to them, in tensor2tensor's names"),
+    "source_vocab": (
+        "FILE",
+        "its vocabulary; of the inputs, if --target_vocab is given",
+    ),
+    "target_vocab": ("FILE", "its vocabulary of the targets"),
+}
+FLAGS = (*_TEXTS, "target_space_id")
 _NEEDS = "; needs --from tensor2tensor"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of this origin."""
-    texts = {
-        "checkpoint_path": ("PATH", "checkpoint to use instead of the newest"),
-        "data_dir": (
-            "DIR",
-            "folder of its data, with vocab.* (default: the folder that its "
-            "hparams.json names, or MODEL)",
-        ),
-        "t2t_usr_dir": ("DIR", "package with its problem and its hparams set"),
-        "problem": ("NAME", "its problem (default: the one in its flags.txt)"),
-        "hparams_set": (
-            "NAME",
-            "its set, if there is no hparams.json (default: the one in its flags.txt)",
-        ),
-        "hparams": ("NAME=VALUE,...", "its changes to them, in tensor2tensor's names"),
-        "source_vocab": (
-            "FILE",
-            "its vocabulary; of the inputs, if --target_vocab is given",
-        ),
-        "target_vocab": ("FILE", "its vocabulary of the targets"),
-    }
-    for name, (metavar, text) in texts.items():
+    for name, (metavar, text) in _TEXTS.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=text + _NEEDS)
     parser.add_argument(
         "--target_space_id",

@@ -117,9 +117,6 @@ class SubwordTokenizer(Tokenizer):
         tokens = [_unescape(token) for token in text.split("_") if token]
         return "".join(_with_spaces(filter(None, tokens)))
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [self.entries[token] for token in ids]
-
     def word_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return the spans of words; see `Tokenizer`.
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tensorflow_text
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.text.in_graph import InGraphTokenizer
+from t2t_repro.text.in_graph import InGraphTokenizer, lookup_table
 
 # Two characters with a space between or among them, or none at all on one side.
 _WORDS_MEET = r"(?s).?|.* .*|[\p{L}\p{N}]{2}"
@@ -41,9 +41,10 @@ class InGraphSubwords(InGraphTokenizer):
         self._invalid = invalid
         self._entries = tf.constant(list(entries))
         spelt = sorted(_without_nul(alphabet - {"\n"}))
-        self._alphabet = _table(dict.fromkeys(spelt, 1), 0)
+        self._alphabet = lookup_table(dict.fromkeys(spelt, 1), 0)
+        safe = dict(zip(_without_nul(ids), ids.values(), strict=True))
         self._words = tensorflow_text.WordpieceTokenizer(
-            _table(dict(zip(_without_nul(ids), ids.values(), strict=True)), -1),
+            lookup_table(safe, -1, tf.int64),
             suffix_indicator="",
             max_bytes_per_word=_LONGEST_TOKEN,
             token_out_type=tf.int64,
@@ -119,15 +120,6 @@ class InGraphSubwords(InGraphTokenizer):
 
 def _without_nul(texts: Iterable[str]) -> list[str]:
     return [text.replace("\0", _NUL) for text in texts]
-
-
-def _table(values: dict[str, int], default: int) -> tf.lookup.StaticHashTable:
-    return tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer(
-            tf.constant(list(values)), tf.constant(list(values.values()), tf.int64)
-        ),
-        default,
-    )
 
 
 def _without_inner_spaces(tokens: tf.RaggedTensor) -> tf.RaggedTensor:

@@ -74,13 +74,15 @@ class TokenTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self.pieces(ids_of_text(ids)))
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [self.entries[token] for token in ids]
-
     def in_graph(self) -> InGraphTokenizer:
         from t2t_repro.features.tensor2tensor.token_graph import InGraphTokens
 
         return InGraphTokens(self.entries, self._ids, self._unknown)
+
+
+def _byte_entry(byte: int) -> str:
+    """Return a byte as text: a visible character of ASCII, or its number."""
+    return chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>"
 
 
 class ByteTokenizer(Tokenizer):
@@ -88,7 +90,8 @@ class ByteTokenizer(Tokenizer):
 
     filename_suffix = ".bytes"
     unknown_id = None
-    vocab_size = len(_RESERVED) + 256
+    entries = (*_RESERVED, *map(_byte_entry, range(256)))
+    vocab_size = len(entries)
     _FILE = b"tensor2tensor's ByteTextEncoder: the id of a byte is its value + 2\n"
     _SPACE = len(_RESERVED) + ord(" ")
 
@@ -112,9 +115,6 @@ class ByteTokenizer(Tokenizer):
         content = bytes(token - len(_RESERVED) for token in ids_of_text(ids))
         return content.decode("utf-8", "replace")
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [_BYTE_ENTRIES[token] for token in ids]
-
     def word_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return the spans of words, each with the spaces before it."""
         special = (PAD_ID, EOS_ID)
@@ -135,15 +135,7 @@ class ByteTokenizer(Tokenizer):
     def in_graph(self) -> InGraphTokenizer:
         from t2t_repro.features.tensor2tensor.token_graph import InGraphBytes
 
-        return InGraphBytes(_BYTE_ENTRIES, self._SPACE)
-
-
-def _byte_entry(byte: int) -> str:
-    """Return a byte as text: a visible character of ASCII, or its number."""
-    return chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>"
-
-
-_BYTE_ENTRIES = (*_RESERVED, *map(_byte_entry, range(256)))
+        return InGraphBytes(self.entries, self._SPACE)
 
 
 _KINDS = (SubwordTokenizer, TokenTokenizer, ByteTokenizer)

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 
-from t2t_repro.text.in_graph import InGraphTokenizer
+from t2t_repro.text.in_graph import InGraphSymbols, InGraphTokenizer
 from t2t_repro.text.lines import PYTHON_SPACES
 
 
-class InGraphTokens(InGraphTokenizer):
-    """The operations of a `TokenTokenizer`.
-
-    Args:
-        entries: The token of each id.
-        ids: The id of each token.
-        unknown_id: Id of all other tokens.
-    """
-
-    def __init__(
-        self, entries: Sequence[str], ids: Mapping[str, int], unknown_id: int
-    ) -> None:
-        super().__init__()
-        self._entries = tf.constant(list(entries))
-        self._table = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(
-                tf.constant(list(ids)), tf.constant(list(ids.values()), tf.int32)
-            ),
-            unknown_id,
-        )
+class InGraphTokens(InGraphSymbols):
+    """The operations of a `TokenTokenizer`; see `InGraphSymbols`."""
 
     def _encode_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        words = tf.strings.split(tf.strings.regex_replace(texts, PYTHON_SPACES, " "))
-        return words.with_flat_values(self._table.lookup(words.flat_values))
-
-    def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
-        return tf.strings.reduce_join(self.pieces(ids), axis=-1, separator=" ")
+        spaced = tf.strings.regex_replace(texts, PYTHON_SPACES, " ")
+        return super()._encode_valid(spaced)
 
 
 class InGraphBytes(InGraphTokenizer):

@@ -55,9 +55,11 @@ def test_a_terminal_has_all_threads_for_its_sentence(stage, monkeypatch):
 
 
 def test_decode_wants_a_prefix_per_line(stage, capsys):
-    assert decode(stage, "--target_prefix", stage.file("prefixes", "x")) == 1
+    prefixes = stage.file("prefixes", "x")
+    assert decode(stage, "--target_prefix", prefixes) == 1
     errors = capsys.readouterr().err
-    assert "received 3 lines to translate and 1 line of --target_prefix" in errors
+    assert "received 3 lines in the text to translate and 1 in" in errors
+    assert f"--target_prefix {prefixes}, expected equal numbers" in errors
     assert stage.system.calls == []
 
 
@@ -371,7 +373,8 @@ def test_evaluate_scores_files_instead_of_a_split(stage, splits, capsys):
 def test_evaluate_needs_one_reference_per_source(stage, capsys):
     source, reference = stage.file("s", "a", "b"), stage.file("r", "x")
     assert evaluate(stage, "--source", source, "--reference", reference) == 1
-    assert "received 2 lines to translate and 1 reference," in capsys.readouterr().err
+    expected = f"received 2 lines in {source} and 1 in {reference}, expected equal"
+    assert expected in capsys.readouterr().err
     assert stage.loaded.calls == []
 
 
@@ -430,13 +433,21 @@ def test_evaluate_refuses_contradictory_flags(stage, capsys, flags, answer):
     assert stage.loaded.calls == []
 
 
-@pytest.mark.parametrize("lost", ["source", "reference"])
-def test_evaluate_refuses_to_replace_an_input(stage, capsys, lost):
+@pytest.mark.parametrize(
+    ("flag", "lost"),
+    [
+        *(("decode_to_file", lost) for lost in ("source", "reference")),
+        *(("card_html", lost) for lost in ("source", "reference", "decode_to_file")),
+    ],
+)
+def test_evaluate_refuses_to_replace_another_file(stage, capsys, flag, lost):
     files = {name: stage.file(name, "a") for name in ("source", "reference")}
-    flags = ["--source", files["source"], "--reference", files["reference"]]
-    assert evaluate(stage, *flags, "--decode_to_file", files[lost]) == 2
-    assert "which is also an input" in capsys.readouterr().err
-    assert Path(files[lost]).read_text() == "a\n"
+    files["decode_to_file"] = str(stage.folder / "translations")
+    files[flag] = files[lost]
+    assert evaluate(stage, *(f"--{name}={path}" for name, path in files.items())) == 2
+    assert f"received --{flag} " in capsys.readouterr().err
+    assert stage.loaded.calls == []
+    assert {Path(files[x]).read_text() for x in ("source", "reference")} == {"a\n"}
 
 
 def test_evaluate_refuses_a_file_that_cannot_be_written(stage, capsys):
@@ -467,18 +478,6 @@ def test_commands_leave_the_log_as_it_was(stage, averaged):
     before = logger.level, logger.propagate, [*logger.handlers]
     main(["average", "--output_dir", stage.run, "--last", "1"])
     assert (logger.level, logger.propagate, [*logger.handlers]) == before
-
-
-@pytest.mark.parametrize("lost", ["source", "reference", "translations"])
-def test_the_page_of_a_card_replaces_no_other_file(stage, capsys, lost):
-    files = {name: stage.file(name, "a") for name in ("source", "reference")}
-    files["translations"] = str(stage.folder / "translations")
-    flags = ["--source", files["source"], "--reference", files["reference"]]
-    flags += ["--decode_to_file", files["translations"]]
-    assert evaluate(stage, *flags, "--card_html", files[lost]) == 2
-    assert "received --card_html" in capsys.readouterr().err
-    assert Path(files["source"]).read_text() == "a\n"
-    assert stage.loaded.calls == []
 
 
 RANDOMIZATION = "approximate_randomization"

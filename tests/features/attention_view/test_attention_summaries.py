@@ -16,7 +16,6 @@ from t2t_repro.features.attention_view.attention_summaries import (
     draw_map,
     layer_means,
     write_attention,
-    write_branches,
 )
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.attention_documents import (
@@ -50,16 +49,6 @@ def test_a_document_is_written_with_the_metadata_of_the_plugin(tmp_path):
     title = "dev sentence 3: Der <b> …"
     assert content == {"version": 1, "title": title}
     assert metadata.display_name == title
-
-
-def test_kappa_and_alpha_are_written_as_numbers(tmp_path):
-    layers = [{"name": "encoder layer 1", "kappa": [0.25, 0.75], "alpha": [0.5, 0.5]}]
-    write_branches(MetricsLog(tmp_path), 7, layers)
-    step, metadata, array = values_of(tmp_path / "eval")["attention/branches"]
-    assert step == 7
-    assert json.loads(array.item()) == {"version": 1, "layers": layers}
-    assert metadata.plugin_data.plugin_name == "attention"
-    assert metadata.data_class == summary_pb2.DATA_CLASS_TENSOR
 
 
 def test_broken_text_is_written(tmp_path):

@@ -6,8 +6,7 @@ import pytest
 from t2t_repro.errors import UserError
 from t2t_repro.features.attention_view.capture import (
     capture_attention,
-    encode_source,
-    encode_target,
+    encode_side,
 )
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.text import SymbolTokenizer
@@ -62,11 +61,11 @@ def test_attention_over_parameters_is_cut_to_the_sentence():
 
 
 def test_texts_are_encoded_with_an_end_of_sentence():
-    assert encode_source(DIGITS, "0 7", 3) == [3, 10, 1]
-    assert encode_target(DIGITS, "7", 3) == [10, 1]
-    assert encode_source(DIGITS, "0 unheard", 3) == [3, 2, 1]
+    assert encode_side(DIGITS, "0 7", 3, "source") == [3, 10, 1]
+    assert encode_side(DIGITS, "7", 3, "target") == [10, 1]
+    assert encode_side(DIGITS, "0 unheard", 3, "source") == [3, 2, 1]
 
 
 def test_a_target_outside_of_the_vocabulary_is_refused_with_its_word():
     with pytest.raises(UserError, match="received a target with 'unheard', which"):
-        encode_target(DIGITS, "1 unheard 2", 9)
+        encode_side(DIGITS, "1 unheard 2", 9, "target")

@@ -59,8 +59,6 @@ def test_a_shipped_result_records_how_it_was_measured(result):
     systems = {row.system for table in TABLES for row in table.rows}
     assert result.system in systems
     if "jax" not in result.versions:  # see test_commands.py
-        assert result.commands[0].startswith("t2t train ")
-        assert f"--random_seed {result.seed} " in result.commands[0]
         assert f"--train_steps {result.steps} " in result.commands[0]
     assert all(len(digest) == 64 for digest in result.data.values())
 

@@ -68,22 +68,21 @@ def test_score_and_signature_are_those_of_sacrebleus_command_line(
         assert scores[name].signature == expected["signature"]
 
 
-def test_without_sacremoses_the_other_scores_are_there(monkeypatch, scores):
-    monkeypatch.setattr(module, "is_available", lambda: False)
-    found = {s.name: s for s in corpus_scores(HYPOTHESES, REFERENCES, "de")}
-    assert found.keys() == scores.keys()
-    for name in ("bleu_tokenized", "bleu_paper"):
-        assert found[name].value is found[name].signature is None
-        assert "pip install sacremoses" in found[name].missing
-    for name in NAMES:
-        assert found[name] == scores[name]
-
-
 @pytest.mark.parametrize(
-    ("language", "reason"), [(None, "give card_language"), ("xx", "language xx")]
+    ("installed", "language", "reason"),
+    [
+        (False, "de", "pip install sacremoses"),
+        (True, None, "give card_language"),
+        (True, "xx", "language xx"),
+    ],
 )
-def test_the_papers_kinds_need_a_language_that_moses_knows(language, reason, scores):
-    pytest.importorskip("sacremoses", reason="sacremoses is not installed")
+def test_only_the_papers_kinds_need_sacremoses_and_a_language_that_it_knows(
+    installed, language, reason, monkeypatch, scores
+):
+    if installed:
+        pytest.importorskip("sacremoses", reason="sacremoses is not installed")
+    else:
+        monkeypatch.setattr(module, "is_available", lambda: False)
     found = {s.name: s for s in corpus_scores(HYPOTHESES, REFERENCES, language)}
     assert found.keys() == scores.keys()
     for name in ("bleu_tokenized", "bleu_paper"):

@@ -108,9 +108,10 @@ def test_a_bad_request_gets_a_sentence(client, path, body, status, message):
     assert client.ask("/translate", TEXT).json == {"translatedText": "A DOG"}
 
 
-def test_another_type_of_body_is_refused(client):
+@pytest.mark.parametrize("path", ["/translate", "/v1/models/en-de:predict"])
+def test_another_type_of_body_is_refused(client, path):
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    answer = client.ask("/translate", b"--x--", headers=headers)
+    answer = client.ask(path, b"--x--", headers=headers)
     assert (answer.status, answer.error[:16]) == (415, "received a body ")
 
 
@@ -221,16 +222,6 @@ def test_what_is_not_http_gets_json(client):
         connection.sendall(b"EHLO example.org\r\n\r\n")
         answer = connection.recv(10_000)
     assert answer.endswith(b'\r\n\r\n{"error": "received what is not HTTP/1.1."}')
-
-
-def test_predict_takes_json_of_any_type_but_multipart(client):
-    for kind, status in (("application/octet-stream", 200), ("multipart/x", 415)):
-        answer = client.ask(
-            "/v1/models/en-de:predict",
-            b'{"instances": ["a"]}',
-            headers={"Content-Type": kind},
-        )
-        assert answer.status == status
 
 
 def test_a_port_that_another_process_took_meanwhile_is_an_error():

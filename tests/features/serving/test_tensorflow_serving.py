@@ -175,7 +175,11 @@ def test_metadata_describes_the_tensors_of_every_signature(client):
 
 
 @pytest.mark.parametrize(
-    "kind", ["application/json", "text/plain", "application/x-www-form-urlencoded", ""]
+    "kind",
+    [
+        *("application/json", "text/plain", "application/x-www-form-urlencoded"),
+        *("application/octet-stream", ""),
+    ],
 )
 def test_json_is_read_whatever_the_content_type_says(client, kind):
     headers = {"Content-Type": kind} if kind else {}

@@ -5,8 +5,8 @@ import pytest
 from t2t_repro.errors import UsageError
 from t2t_repro.features.tensor2tensor.command_flags import (
     Flag,
+    min_steps,
     read_flags,
-    whole_number,
 )
 
 FLAGS = {name: Flag(name, "passed") for name in ("model", "train_steps", "job_dir")}
@@ -59,7 +59,7 @@ def test_a_mistake_is_named(arguments, message):
 
 
 def test_a_number_that_is_none_is_refused():
-    assert whole_number({"n": "7"}, "n") == 7
-    assert whole_number({}, "n", 3) == whole_number({"n": ""}, "n", 3) == 3
-    with pytest.raises(UsageError, match="--n=x: expected a whole number"):
-        whole_number({"n": "x"}, "n")
+    assert min_steps({"min_steps": "7"}) == 7
+    assert min_steps({}) == min_steps({"min_steps": ""}) == 0
+    with pytest.raises(UsageError, match="--min_steps=x: expected a whole number"):
+        min_steps({"min_steps": "x"})

@@ -44,6 +44,7 @@ def refused(model, message, **changes):
         ({"target_modality": "symbol:ctc"}, "target_modality=symbol:ctc"),
         ({"norm_type": "batch"}, "norm_type=batch"),
         ({"layer_postprocess_sequence": "da"}, "layer_postprocess_sequence=da"),
+        ({"layer_preprocess_sequence": []}, r"layer_preprocess_sequence=\[\]"),
         ({"num_heads": "many"}, "num_heads=many"),
         ({"num_heads": 5}, "num_heads must divide hidden_size"),
         ({"filter_size": 64}, "filter_size=64 in .*, expected 32, which the variables"),
