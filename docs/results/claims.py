@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from results import derived, form_runs
+from results import derived, form_runs, seeds
 from results.convergence import PLAIN_CURVE, WEIGHTED_CURVE
 from results.curves import Curve
 from results.measurements import Measurement
@@ -75,7 +75,7 @@ def literal_gaps(
     columns = earlier.columns("system", heading)
     scores: Mapping[str, float] = dict(zip(*columns, strict=True))
     plain = {
-        name: statistics.mean(derived.by_seed(results, system, score).values())
+        name: statistics.mean(seeds.by_seed(results, system, score).values())
         for name, (system, _) in derived.SIZES.items()
     }
     base = scores[_EARLIER[_BASE]]
@@ -116,7 +116,7 @@ def early_gap(
         _nll_at(mine[seed], step) - _nll_at(other[seed], step)
         for seed in mine.keys() & other.keys()
     ]
-    return {"step": step, "nll": derived.gap_text(gaps, 3)}
+    return {"step": step, "nll": seeds.gap_text(gaps, 3)}
 
 
 def _nll_at(curve: Curve, step: int) -> float:

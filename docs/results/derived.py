@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from results.seeds import SCORES, by_seed
 from t2t_repro import catalogue
 from t2t_repro.features.reproduction import recipes
 from t2t_repro.features.reproduction.order_agreement import COVERAGE
 from t2t_repro.features.reproduction.paper_tables import find_table
-from t2t_repro.features.reproduction.report_writer import mean_and_spread
-from t2t_repro.features.reproduction.result_files import NOT_YET, Result
+from t2t_repro.features.reproduction.result_files import Result
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 
@@ -38,81 +38,6 @@ SIZES = {
     "big": ("transformer_big", "weighted_transformer_big"),
     "big_dropout1": ("transformer_big_dropout1", "weighted_transformer_big_dropout1"),
 }
-# Score -> its name in the template.
-SCORES = {
-    "perplexity (dev)": "perplexity",
-    "BLEU (dev)": "dev",
-    "BLEU (test)": "test",
-}
-
-
-def by_seed(
-    results: Sequence[Result], system: str, score: str, scale: str = "small"
-) -> dict[int, float]:
-    """Return the scores of a system at a scale, by seed."""
-    return {
-        result.seed: result.scores[score]
-        for result in results
-        if result.system == system and result.scale == scale
-        if score in result.scores
-    }
-
-
-def spread(results: Sequence[Result], system: str) -> dict[str, str]:
-    """Describe the scores of a system over its seeds.
-
-    Returns:
-        For each score, the mean with the standard deviation of several seeds; and the
-        number of seeds.
-    """
-    texts = {
-        name: mean_and_spread(list(by_seed(results, system, score).values()), 1)
-        for score, name in SCORES.items()
-    }
-    return texts | {"seeds": str(len(by_seed(results, system, "BLEU (dev)")))}
-
-
-def gap_text(gaps: Sequence[float], digits: int) -> str:
-    """Write the differences between runs of two systems with the same seeds.
-
-    Args:
-        gaps: Differences, one per seed.
-        digits: Digits after the point.
-
-    Returns:
-        Their mean with the range over the seeds, or "not yet measured" without any.
-    """
-    if not gaps:
-        return NOT_YET
-    mean, low, high = (
-        f"{x:+.{digits}f}" for x in (statistics.mean(gaps), min(gaps), max(gaps))
-    )
-    if len(gaps) == 1:
-        return f"{mean} (one seed)"
-    return f"{mean} ({len(gaps)} seeds: {low} to {high})"
-
-
-def seed_gaps(results: Sequence[Result], system: str, reference: str) -> dict[str, str]:
-    """Write the differences of one system from another by BLEU, seed by seed.
-
-    Returns:
-        Texts of `gap_text` by "dev" and "test".
-    """
-    texts = {}
-    for score in ("BLEU (dev)", "BLEU (test)"):
-        own, other = (by_seed(results, x, score) for x in (system, reference))
-        gaps = [own[seed] - other[seed] for seed in own.keys() & other.keys()]
-        texts[SCORES[score]] = gap_text(gaps, 1)
-    return texts
-
-
-def long_nll(results: Sequence[Result], system: str) -> str:
-    """Return the dev nll of a system at the long scale and its seeds, as text."""
-    values = [*by_seed(results, system, "nll (dev)", "long").values()]
-    if not values:
-        return NOT_YET
-    seeds = f"{len(values)} seeds" if len(values) > 1 else "one seed"
-    return f"{mean_and_spread(values, 3)} ({seeds})"
 
 
 def parameter_share(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from results import losses
 from results.curve_figures import draw_branch_weights, draw_learning_curves
 from results.curves import Curve
-from results.derived import by_seed
 from results.measurements import Measurement
 from results.parsers import GOLD
+from results.seeds import by_seed
 from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.recipes import WIDTH_DIVISOR
 from t2t_repro.features.reproduction.result_files import Result

@@ -52,7 +52,7 @@ def system_of(name: str) -> str:
 def cpu_curves(curves: Sequence[Curve], name: str) -> dict[int, Curve]:
     """Return the curves of a row's runs on CPUs, by seed."""
     own = f"{system_of(name)}-{SCALE}"
-    names = (own, f"{own}-cpu")  # the latter if an accelerator trained the row, too
+    names = (own, f"{own}-cpu")  # "-cpu": there are runs on an accelerator as well
     return {
         x.seed: x for x in curves if x.name in names and not on_accelerator(x.versions)
     }

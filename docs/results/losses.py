@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from results import derived, form_runs
+from results import form_runs, seeds
 from results.curve_figures import shared_points
 from results.curves import Curve
 
@@ -76,5 +76,5 @@ def gaps(curves: Sequence[Curve]) -> dict[str, str]:
     for row in ROWS:
         own = found.get(row, {})
         values = [gap(own[seed], control[seed]) for seed in own.keys() & control.keys()]
-        texts[row] = derived.gap_text(values, 3)
+        texts[row] = seeds.gap_text(values, 3)
     return texts

@@ -10,7 +10,8 @@ from typing import Any
 
 from scipy import stats
 
-from results.derived import PLAIN, by_seed
+from results.derived import PLAIN
+from results.seeds import by_seed
 from t2t_repro.features.reproduction.order_agreement import (
     COVERAGE,
     LEAST_DIFFERENCES,

@@ -22,6 +22,7 @@ from results import (
     noise,
     parsers,
     readings,
+    seeds,
     tables,
 )
 from results.additive_model import POWER
@@ -202,11 +203,9 @@ def page_values(
         "size_gaps_perplexity": derived.size_gaps(results, "perplexity (dev)"),
         "gap": derived.difference(results, derived.WEIGHTED, derived.PLAIN),
         "around": derived.difference(results, derived.AROUND, derived.PLAIN),
-        **{name: derived.spread(results, system) for name, system in _SYSTEMS.items()},
+        **{name: seeds.spread(results, system) for name, system in _SYSTEMS.items()},
         **{
-            f"{name}_gap": derived.seed_gaps(
-                results, _SYSTEMS[name], _SYSTEMS["learned"]
-            )
+            f"{name}_gap": seeds.seed_gaps(results, _SYSTEMS[name], _SYSTEMS["learned"])
             for name in ("random", "uniform")
         },
         "published": derived.published_values(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from results.derived import by_seed
+from results.seeds import by_seed
 from t2t_repro.features.reproduction.result_files import Result
 
 GOLD, SILVER = "transformer_parsing_wsj", "transformer_parsing_semi"

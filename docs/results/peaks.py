@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
-from results import derived, form_runs
+from results import form_runs, seeds
 from results.additive_model import Scores
 from results.form_differences import NAMES, difference_text
 from results.form_runs import Repeat
-from results.tables import without_empty_columns
 from t2t_repro.features.reproduction.order_agreement import decimals
-from t2t_repro.features.reproduction.report_writer import mean_and_spread
 from t2t_repro.features.reproduction.result_files import NOT_YET, Result, results_in
 from t2t_repro.text_tables import markdown
 
@@ -81,7 +79,7 @@ def table(
         for name in ROWS:
             cells = [_mean(scores, score, name) for scores in peaks]
             lines.append([f"`forms/{name}`", score, *cells])
-    return "\n".join(markdown(without_empty_columns(lines)))
+    return "\n".join(markdown(lines))
 
 
 def values(
@@ -100,7 +98,7 @@ def values(
         for peak, scores in by_peak.items():
             for name in ROWS:
                 own = found.setdefault(f"{peak}_{name}", {})
-                own[short] = _mean(scores, score, name) or NOT_YET
+                own[short] = _mean(scores, score, name)
             for name in ROWS[1:]:
                 text = _gap(scores, score, name)
                 found.setdefault(f"{peak}_{name}_gap", {})[short] = text
@@ -114,11 +112,9 @@ def _gap(scores: Scores, score: str, name: str) -> str:
         return text
     own, other = (scores[form_runs.system_of(row)] for row in (name, form_runs.CONTROL))
     gaps = [own[seed] - other[seed] for seed in own.keys() & other.keys()]
-    return derived.gap_text(gaps, decimals(score))
+    return seeds.gap_text(gaps, decimals(score))
 
 
 def _mean(scores: Scores, score: str, name: str) -> str:
-    """Return the mean over a row's seeds, their deviation and number."""
     own = [*scores[form_runs.system_of(name)].values()]
-    seeds = f" ({len(own)} seeds)" if len(own) > 1 else " (one seed)" if own else ""
-    return mean_and_spread(own, decimals(score)) + seeds
+    return seeds.mean_text(own, decimals(score))

@@ -6,7 +6,15 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from results import ablation, derived, form_differences, form_runs, losses, peaks
+from results import (
+    ablation,
+    derived,
+    form_differences,
+    form_runs,
+    losses,
+    peaks,
+    seeds,
+)
 from results.convergence import (
     WEIGHTED_CURVE,
     changed_order,
@@ -96,7 +104,7 @@ def values(
         "peaks": peaks.values(results, repeats, peaks.recorded_runs()),
         "sizes": derived.parameter_share(results, derived.WEIGHTED, "transformer_big"),
         "long_nll": {
-            name: derived.long_nll(results, system) for name, system in _LONG.items()
+            name: seeds.long_nll(results, system) for name, system in _LONG.items()
         },
     }
 

@@ -150,7 +150,7 @@ class UpdateSize:
 
     @classmethod
     def of(cls, hparams: HParams, replicas: int) -> UpdateSize:
-        """Spread the tokens of a training run's update over replicas and micro-batches.
+        """Divide the tokens of an update among replicas and micro-batches.
 
         There are as few micro-batches as possible with at most `batch_size` tokens per
         replica, all of one size. So 25,000 tokens on one replica that holds 3,125 are

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
 from results.claims import early_gap, literal_gaps, nll_after
-from results.derived import by_seed
 from results.measurements import recorded_measurements
+from results.seeds import by_seed
 from t2t_repro.features.reproduction.result_files import shipped_results
 from tests.support.curve import CURVE
 

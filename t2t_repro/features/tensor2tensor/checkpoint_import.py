@@ -234,7 +234,7 @@ def _data_of(
     problem: str,
     vocabularies: Vocabularies,
 ) -> tuple[PreparedData | None, str]:
-    """Return the data in `data_dir` that training can go on with, and where it is.
+    """Return the data in `data_dir` for further training, and its folder.
 
     Returns:
         The data, or None, and its folder, or why there is none, for messages.
