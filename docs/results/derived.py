@@ -211,6 +211,10 @@ def published_values() -> dict[str, float]:
         "multi30k": MULTI30K_BLEU,
         "added_weights": int(_published_figure("added_weights")),
         **{name: _number(bleu) for name, bleu in randomisation.items()},
+        **{
+            f"{name}_gap": _minus(randomisation[name], randomisation["learned"])
+            for name in ("random", "uniform")
+        },
     }
 
 

@@ -108,8 +108,6 @@ def difference_texts(
     repeats: Sequence[Repeat],
     name: str,
     reference: str,
-    *,
-    paired: bool = False,
 ) -> dict[str, str]:
     """Write the differences of one reading from another.
 
@@ -118,26 +116,15 @@ def difference_texts(
         repeats: More runs of them.
         name: Name of a row.
         reference: Name of the row to compare with.
-        paired: Whether to compare the runs on CPUs alone, by a paired t-test. Else all
-            rows tell the noise.
 
     Returns:
         Texts by the names in `NAMES`, "not yet measured" without enough seeds.
     """
     texts = {}
     for score, short in NAMES.items():
-        scores: Scores = form_runs.scores_by_block(results, score, repeats)
-        if paired:
-            scores = _cpu_pairs(scores, *map(form_runs.system_of, (name, reference)))
+        scores = form_runs.scores_by_block(results, score, repeats)
         texts[short] = difference_text(scores, score, name, reference)
     return texts
-
-
-def _cpu_pairs(scores: Scores, *systems: str) -> Scores:
-    """Return the scores of two systems in the blocks on CPUs that both have."""
-    first, second = (scores.get(system, {}) for system in systems)
-    shared = [x for x in first if x in second and not x[0]]
-    return {system: {x: scores[system][x] for x in shared} for system in systems}
 
 
 def difference_text(scores: Scores, score: str, name: str, reference: str) -> str:

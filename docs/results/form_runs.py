@@ -31,7 +31,7 @@ class Repeat(NamedTuple):
     Attributes:
         system: Name of the system.
         seed: Its seed.
-        scores: Measured value by name; only `NLL` and `BLEU` are known.
+        scores: Measured value by name; some runs have `NLL` and `BLEU` alone.
     """
 
     system: str
@@ -148,7 +148,7 @@ def measured(results: Sequence[Result]) -> dict[str, list[Result]]:
 def scores_by_block(
     results: Sequence[Result], score: str, repeats: Sequence[Repeat]
 ) -> dict[str, dict[tuple[bool, int], float]]:
-    """Return a score of every measured system, by block.
+    """Return a score of every measured system, by block, of the runs that have it.
 
     A block is a seed, on CPUs or on the accelerator, which draw other initial weights
     and batches from it.
@@ -159,11 +159,15 @@ def scores_by_block(
         repeats: More runs of them.
     """
     found = {
-        name: {(on_accelerator(x.versions), x.seed): x.scores[score] for x in own}
+        name: {
+            (on_accelerator(x.versions), x.seed): x.scores[score]
+            for x in own
+            if score in x.scores
+        }
         for name, own in measured(results).items()
         if own
     }
     for system, seed, scores in repeats:
-        if system in found:
+        if system in found and score in scores:
             found[system].setdefault((False, seed), scores[score])
     return found

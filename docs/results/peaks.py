@@ -107,12 +107,14 @@ def values(
 
 def _gap(scores: Scores, score: str, name: str) -> str:
     """Return the difference of a reading from the Transformer with equal dropout."""
-    text = difference_text(scores, score, name, form_runs.CONTROL)
-    if text != NOT_YET:
-        return text
     own, other = (scores[form_runs.system_of(row)] for row in (name, form_runs.CONTROL))
     gaps = [own[seed] - other[seed] for seed in own.keys() & other.keys()]
-    return seeds.gap_text(gaps, decimals(score))
+    by_seed = seeds.gap_text(gaps, decimals(score))
+    tested = difference_text(scores, score, name, form_runs.CONTROL)
+    if tested == NOT_YET:
+        return by_seed
+    _, _, interval = tested.partition("(")
+    return f"{by_seed[:-1]}; {interval}"
 
 
 def _mean(scores: Scores, score: str, name: str) -> str:

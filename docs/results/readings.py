@@ -14,6 +14,7 @@ from results import (
     losses,
     peaks,
     seeds,
+    weighted_pairs,
 )
 from results.convergence import (
     WEIGHTED_CURVE,
@@ -92,10 +93,9 @@ def values(
             for other, reference in _REFERENCES.items()
         },
         "no_dropout_gap": gap("weighted_no_attention_dropout", form_runs.PLAIN),
-        "cpu_pairs": form_differences.difference_texts(
-            results, repeats, form_runs.WEIGHTED, form_runs.CONTROL, paired=True
-        ),
+        **weighted_pairs.values(results, repeats, peaks.recorded_runs()),
         "learned_gap": gap("around_near_uniform", "around_fixed"),
+        "fixed_gap": gap("around_fixed", form_runs.CONTROL),
         "around_gap": {name: gap(name, "around") for name in _AROUND},
         "additive": form_differences.model_texts(results, repeats),
         "cpu_differences": form_runs.repeat_gaps(results, repeats),

@@ -59,7 +59,7 @@ def mean_text(values: Sequence[float], digits: int) -> str:
     """
     if not values:
         return NOT_YET
-    return f"{mean_and_spread(values, digits)} ({_seeds(values)})"
+    return f"{mean_and_spread(values, digits)} ({number_text(values)})"
 
 
 def gap_text(gaps: Sequence[float], digits: int) -> str:
@@ -77,7 +77,9 @@ def gap_text(gaps: Sequence[float], digits: int) -> str:
     mean, low, high = (
         f"{x:+.{digits}f}" for x in (statistics.mean(gaps), min(gaps), max(gaps))
     )
-    seeds = f"{_seeds(gaps)}: {low} to {high}" if len(gaps) > 1 else _seeds(gaps)
+    seeds = (
+        f"{number_text(gaps)}: {low} to {high}" if len(gaps) > 1 else number_text(gaps)
+    )
     return f"{mean} ({seeds})"
 
 
@@ -95,5 +97,6 @@ def seed_gaps(results: Sequence[Result], system: str, reference: str) -> dict[st
     return texts
 
 
-def _seeds(values: Sequence[float]) -> str:
+def number_text(values: Sequence[object]) -> str:
+    """Write the number of seeds of values, one per seed."""
     return "one seed" if len(values) == 1 else f"{len(values)} seeds"

@@ -61,8 +61,8 @@ class Simplex(keras.constraints.Constraint):
 class RandomOnSimplex(keras.initializers.Initializer):
     """Initialize a weight with uniform random numbers divided by their sum.
 
-    Differs from "initialized randomly, as with the rest of the weights" (section 4.1):
-    the initial values must lie on the simplex.
+    Differs from "initialized randomly, as with the rest of the Transformer weights"
+    (section 4.1): the initial values must lie on the simplex.
 
     Args:
         seed: Seed of the draw. By default, Keras's global seed.

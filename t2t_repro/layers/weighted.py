@@ -83,8 +83,9 @@ class BranchedAttention(BranchNetworks, MultiHeadAttention):
         reimplementations (JayParks/transformer). The text has no such normalization,
         and its 192 additional weights exclude it. It also cancels the size of kappa_i.
     * The size of the sum. kappa and alpha are about 1 / M, so the output is about M^-2
-      of a Transformer's sublayer. The paper compensates for this nowhere: it forbids
-      kappa = alpha = 1 and calls the sum a weighted one. `branch_gain` can compensate.
+      of a Transformer's sublayer. The paper forbids kappa = alpha = 1 and calls the sum
+      a weighted one. It only gives both a larger learning rate, "to compensate for
+      their bounds", which does not restore the size. `branch_gain` can compensate.
     * The initial kappa and alpha, "initialized randomly" (see `Branches`), and
       the projection that keeps them on the simplex (see `Simplex`).
 

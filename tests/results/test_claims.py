@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
-from results.claims import early_gap, literal_gaps, nll_after
+from results.claims import gaps_after, literal_gaps, nll_after, replaced_gaps
 from results.measurements import recorded_measurements
 from results.seeds import by_seed
 from t2t_repro.features.reproduction.result_files import shipped_results
@@ -30,24 +30,15 @@ def seeds(curve, *numbers, **changes):
     return [dataclasses.replace(curve, seed=x, **changes) for x in numbers]
 
 
-def test_an_early_gap_is_the_mean_of_the_seeds_that_both_rows_have():
+def test_a_gap_in_training_is_the_mean_of_the_seeds_that_both_rows_have_on_cpus():
     curves = [
         *seeds(CONTROL, 1, 2, 3),
         *seeds(WEIGHTED, 1, 4),
-        *seeds(WEIGHTED, 2, nll=(4.25, 3.0)),
+        *seeds(WEIGHTED, 2, nll=(4.25, 3.5)),
+        *seeds(WEIGHTED, 3, versions={"jax": "0.5"}, nll=(9.0, 9.0)),
     ]
-    found = early_gap(curves, "weighted", "transformer_attention_dropout", 100)
-    assert found == {"step": 100, "nll": "+0.375 (2 seeds: +0.250 to +0.500)"}
-
-
-def test_an_early_gap_leaves_out_the_accelerator():
-    curves = [
-        *seeds(CONTROL, 1, 2),
-        *seeds(WEIGHTED, 1),
-        *seeds(WEIGHTED, 2, versions={"jax": "0.5"}, nll=(9.0, 9.0)),
-    ]
-    found = early_gap(curves, "weighted", "transformer_attention_dropout", 100)
-    assert found["nll"] == "+0.500 (one seed)"
+    rows = ("weighted", "transformer_attention_dropout")
+    assert gaps_after(curves, *rows, (100, 200)) == "+0.375 and +0.250 (2 seeds)"
 
 
 def test_the_nll_after_a_share_of_the_updates_is_that_of_the_evaluation_there():
@@ -67,3 +58,13 @@ def test_literal_gaps_compare_depths_with_plain_models_and_variants_with_the_rea
     assert found["top4"] == pytest.approx(
         scores["gating, the top 4 of 8"] - scores["the base model"]
     )
+
+
+def test_replaced_weights_are_compared_with_the_learned_ones_of_the_same_models():
+    measured = recorded_measurements()["weighted_around"]
+    scores = dict(zip(*measured.columns("system", "dev BLEU"), strict=True))
+    found = replaced_gaps(measured)
+    assert found["uniform"] == pytest.approx(
+        scores["2 layers, uniform weights"] - scores["2 layers (here 1)"]
+    )
+    assert found["random"] < found["uniform"] < 0

@@ -122,16 +122,6 @@ def test_a_difference_is_written_as_a_text():
     assert few == {"nll": "not yet measured", "BLEU": "not yet measured"}
 
 
-def test_paired_differences_are_those_of_students_test_of_runs_on_cpus():
-    accelerated = dataclasses.replace(result(AROUND, 1, 9.0), versions={"jax": "1"})
-    other = dataclasses.replace(result(PLAIN, 1, 2.0), versions={"jax": "1"})
-    results = [*SEVERAL, accelerated, other]
-    found = difference_texts(results, (), "around", "transformer", paired=True)
-    test = stats.ttest_rel(AROUND_NLL, PLAIN_NLL)
-    low, high = test.confidence_interval()
-    assert f"interval {low:+.3f} to {high:+.3f}, p = {test.pvalue:.3f}" in found["nll"]
-
-
 def test_updates_are_those_of_the_seeds_that_both_have():
     """Seed 1: 200 against 150 updates; seed 2: 200 against 175."""
     expected = ((200 / 150) * (200 / 175)) ** 0.5

@@ -45,7 +45,7 @@ def test_a_reading_is_compared_with_the_transformer_at_the_same_peak():
     values = peaks.values([], [], TWICE)
     # The differences of the seeds are 0.5, 0.625, 0.375, 0.4375 and 0.5625.
     assert values["twice_around_gap"]["nll"].startswith(
-        "+0.500 (95 % interval +0.377 to +0.623, p < 0.001"
+        "+0.500 (5 seeds: +0.375 to +0.625; 95 % interval +0.377 to +0.623, p < 0.001"
     )
     assert values["half_around_gap"]["nll"] == NOT_YET
     assert values["twice_weighted_gap"]["nll"] == NOT_YET

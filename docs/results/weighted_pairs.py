@@ -1,0 +1,135 @@
+"""The Transformer-preserving reading beside the Transformer, seed by seed.
+
+The other comparisons take the noise from all rows. These take the runs of two rows, so
+they show what depends on that choice.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+
+from results import form_runs, peaks
+from results.additive_model import Scores
+from results.form_differences import NAMES, difference_text
+from results.form_runs import BLEU, CONTROL, PLAIN, WEIGHTED, Repeat
+from t2t_repro.features.reproduction.order_agreement import decimals
+from t2t_repro.features.reproduction.result_files import Result, averaged_score
+
+# The rows that we had trained, with one seed on a CPU, when we chose the default.
+SEEN_ROWS = (
+    PLAIN,
+    WEIGHTED,
+    form_runs.EQUATION,
+    "around_near_uniform",
+    "shared",
+    "per_branch",
+)
+_SEEN_BLOCK = (False, 1)
+# Checkpoints of the reading -> score of its translations.
+_CHECKPOINTS = {"last": BLEU, "average": averaged_score(BLEU)}
+
+
+def values(
+    results: Sequence[Result], repeats: Sequence[Repeat], others: Sequence[Result]
+) -> dict[str, dict[str, str]]:
+    """Return what the page says of these comparisons.
+
+    Args:
+        results: Results of any systems.
+        repeats: More runs of them.
+        others: Results at other peaks of the learning rate.
+
+    Returns:
+        "cpu_pairs" and "unseen": differences from the Transformer with attention
+        dropout by the names in `NAMES`, of the runs on CPUs alone and without the runs
+        that we had seen when we chose the reading; "printed": its "BLEU" minus that of
+        the Transformer's averaged checkpoints; "lower": for the "last" checkpoint and
+        the "average", how many of the CPU runs at two peaks have a lower BLEU.
+    """
+
+    def difference(select: Callable[[Scores], Scores]) -> dict[str, str]:
+        return {
+            short: difference_text(
+                select(form_runs.scores_by_block(results, score, repeats)),
+                score,
+                WEIGHTED,
+                CONTROL,
+            )
+            for score, short in NAMES.items()
+        }
+
+    return {
+        "cpu_pairs": difference(_cpu_pairs),
+        "unseen": difference(without_seen_runs),
+        "printed": {"BLEU": printed_comparison(results)},
+        "lower": {
+            name: lower_pairs(results, repeats, others, score)
+            for name, score in _CHECKPOINTS.items()
+        },
+    }
+
+
+def without_seen_runs(scores: Scores) -> Scores:
+    """Leave out the runs that we had seen when we chose the reading."""
+    seen = [form_runs.system_of(name) for name in SEEN_ROWS]
+    return {
+        system: {
+            block: score
+            for block, score in own.items()
+            if system not in seen or block != _SEEN_BLOCK
+        }
+        for system, own in scores.items()
+    }
+
+
+def _cpu_pairs(scores: Scores) -> Scores:
+    """Return the scores of both rows in the blocks on CPUs that both have."""
+    systems = [form_runs.system_of(name) for name in (WEIGHTED, CONTROL)]
+    first, second = (scores.get(system, {}) for system in systems)
+    shared = [x for x in first if x in second and not x[0]]
+    return {system: {x: scores[system][x] for x in shared} for system in systems}
+
+
+def printed_comparison(results: Sequence[Result]) -> str:
+    """Compare as in the table of newstest2014: only the Transformer is averaged."""
+    own, other = (
+        form_runs.scores_by_block(results, score, ()).get(form_runs.system_of(name), {})
+        for name, score in ((WEIGHTED, BLEU), (PLAIN, averaged_score(BLEU)))
+    )
+    shared = own.keys() & other.keys()
+    scores = {
+        form_runs.system_of(name): {block: of_row[block] for block in shared}
+        for name, of_row in ((WEIGHTED, own), (PLAIN, other))
+    }
+    return difference_text(scores, BLEU, WEIGHTED, PLAIN)
+
+
+def lower_pairs(
+    results: Sequence[Result],
+    repeats: Sequence[Repeat],
+    others: Sequence[Result],
+    score: str,
+) -> str:
+    """Say how many runs on CPUs score lower than the Transformer with equal dropout.
+
+    Args:
+        results: Results of any systems.
+        repeats: More runs of them.
+        others: Results at other peaks of the learning rate.
+        score: Name of the score.
+
+    Returns:
+        The number of pairs with a lower score, of all pairs, and the mean difference.
+        A pair has one seed and one peak: that of all rows, or twice as much.
+    """
+    by_peak = peaks.scores_by_peak(results, repeats, others, score)
+    gaps = []
+    for peak in ("own", "twice"):
+        own, other = (
+            by_peak[peak][form_runs.system_of(name)] for name in (WEIGHTED, CONTROL)
+        )
+        gaps += [own[seed] - other[seed] for seed in own.keys() & other.keys()]
+    lower = sum(gap < 0 for gap in gaps)
+    mean = f"{statistics.mean(gaps):+.{decimals(score)}f}"
+    return f"{lower} of {len(gaps)} pairs (mean difference {mean})"
