@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import tarfile
 from importlib import resources
 
 import pytest
 
 from results.measurements import Measurement, measurements_in, recorded_measurements
 from t2t_repro import catalogue
+from t2t_repro.features.reproduction.result_files import results_in, shipped_results
 from t2t_repro.translation_scores import bleu
 
 MEASUREMENT = Measurement(
@@ -45,6 +48,27 @@ def test_the_kept_translations_of_the_embedded_problem_have_the_recorded_bleu():
     references = [target for _, target in pairs]
     recorded = recorded_measurements()["embedded"].numbers["bleu"]
     assert round(bleu(hypotheses, references), 2) == recorded
+
+
+def test_the_kept_translations_of_a_run_belong_to_its_result_file():
+    data = resources.files("results") / "data"
+    folders = {
+        "results": shipped_results(),
+        "repeats": results_in(data / "repeats"),
+        "peaks": results_in(data / "peaks"),
+    }
+    recorded = {
+        f"{folder}/{result.file_name.removesuffix('.json')}"
+        for folder, results in folders.items()
+        for result in results
+    }
+    kept = (data / "translations/weighted.tar.xz").read_bytes()
+    with tarfile.open(fileobj=io.BytesIO(kept)) as x:
+        texts = {name: x.extractfile(name).read() for name in x.getnames()}
+    for name, text in texts.items():
+        run, split, _ = name.rsplit(".", 2)
+        assert run in recorded
+        assert text.count(b"\n") == {"dev": 1014, "test": 1000}[split]
 
 
 def test_a_table_is_written_with_its_formats():

@@ -259,5 +259,7 @@ def test_the_difference_of_the_weighted_transformer_is_that_of_its_files():
             "weighted_steps": 60_000,
             "multi30k": 41.02,
             "added_weights": 192,
+            "random_gap": -3.7,
+            "uniform_gap": -1.4,
         }
     )
