@@ -1,12 +1,13 @@
 """Ids, feature names, and the values of options and which of them fit together.
 
-Imports nothing, so that hparams can be parsed before Keras is loaded. A `Literal` is a
-choice whose values hparams and layers share. A mapping translates the value of an
+Imports nothing of Keras, so that hparams can be parsed before it is loaded. A `Literal`
+is a choice whose values hparams and layers share. A mapping translates the value of an
 hparam, which is tensor2tensor's, to the value that the layers use.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, get_args
 
 # tensor2tensor data_generators/text_encoder.py (PAD_ID, EOS_ID); the unknown symbol's
@@ -169,26 +170,51 @@ def network_in_attention(network: str, residual: BranchResidual) -> bool:
     return network != "none" and residual in ("around", "inside")
 
 
-def branch_contradiction(
-    network: str, residual: BranchResidual, gain: BranchGain
-) -> str | None:
-    """Describe why options of branches do not fit together; None if they do.
+def layer_contradictions(options: Any) -> Iterator[str]:
+    """Yield a message for every combination of options that no layer can have.
 
     Args:
-        network: Form of the feed-forward network, "none", "split" or "shared".
-        residual: Place of residual connections and normalizations.
-        gain: Factor of the branches.
+        options: An `HParams` or a `LayerStructure`, which have these options.
     """
-    if network == "shared" and residual == "shared":
-        return (
+    o = options
+    if o.self_attention_type == "dot_product" and o.attention_neighbourhood:
+        yield (
+            "attention_neighbourhood needs self_attention_type=restricted: received "
+            f"attention_neighbourhood={o.attention_neighbourhood}, "
+            f"self_attention_type={o.self_attention_type}."
+        )
+    if o.branched_attention == "none":
+        return
+    branched = f"received branched_attention={o.branched_attention}"
+    if o.self_attention_type != "dot_product":
+        yield (
+            f"branched_attention needs self_attention_type=dot_product: {branched}, "
+            f"self_attention_type={o.self_attention_type}."
+        )
+    if o.attention_bias or o.ffn_activation != "relu":
+        yield (
+            "branched_attention has no biases of attention and needs ReLU: "
+            f"{branched}, attention_bias={o.attention_bias}, "
+            f"ffn_activation={o.ffn_activation}, "
+            "expected attention_bias=False, ffn_activation=relu."
+        )
+    if o.branched_attention == "split" and o.filter_size % o.num_heads:
+        yield (
+            "num_heads must divide filter_size if branches split it: received "
+            f"num_heads={o.num_heads}, filter_size={o.filter_size}."
+        )
+    placed = f"{branched}, branch_residual={o.branch_residual}"
+    if o.branched_attention == "shared" and o.branch_residual == "shared":
+        yield (
             "one network after one residual connection gives every branch the same "
             "output, so alpha has no effect; split the network, or choose another "
-            "residual connection."
+            f"residual connection: {placed}."
         )
-    if network == "shared" and residual == "per_branch" and gain != "none":
-        return (
+    is_average = (o.branched_attention, o.branch_residual) == ("shared", "per_branch")
+    if is_average and o.branch_gain != "none":
+        yield (
             "one network applied to the residual stream of every branch is an average "
             "of whole networks already, which a gain multiplies by the number of "
-            "branches; split the network, or choose no gain."
+            "branches; split the network, or choose no gain: "
+            f"{placed}, branch_gain={o.branch_gain}."
         )
-    return None

@@ -18,8 +18,8 @@ from t2t_repro.constants import (
     BranchResidual,
     FeedForwardKind,
     Norm,
-    branch_contradiction,
     check_choice,
+    layer_contradictions,
     network_in_attention,
 )
 
@@ -108,38 +108,8 @@ class LayerStructure:
             ("branch_gain", BranchGain),
         ):
             check_choice(name, getattr(self, name), choice)
-        plain = self.self_attention_type == "dot_product"
-        if self.attention_neighbourhood and plain:
-            raise ValueError(
-                "`attention_neighbourhood` needs another `self_attention_type` than "
-                "'dot_product', which attends to all positions. "
-                f"Received: attention_neighbourhood={self.attention_neighbourhood}"
-            )
-        if self.branched_attention != "none" and not plain:
-            raise ValueError(
-                "`branched_attention` takes the place of self-attention, so "
-                "`self_attention_type` must be 'dot_product'. Received: "
-                f"branched_attention={self.branched_attention!r}, "
-                f"self_attention_type={self.self_attention_type!r}"
-            )
-        if self.branched_attention != "none" and (
-            self.attention_bias or self.ffn_activation != "relu"
-        ):
-            raise ValueError(
-                "`branched_attention` has no biases of attention and needs ReLU. "
-                f"Received: branched_attention={self.branched_attention!r}, "
-                f"attention_bias={self.attention_bias}, "
-                f"ffn_activation={self.ffn_activation!r}"
-            )
-        problem = branch_contradiction(
-            self.branched_attention, self.branch_residual, self.branch_gain
-        )
-        if problem:
-            raise ValueError(
-                f"{problem} Received: branched_attention={self.branched_attention!r}, "
-                f"branch_residual={self.branch_residual!r}, "
-                f"branch_gain={self.branch_gain!r}"
-            )
+        for problem in layer_contradictions(self):
+            raise ValueError(problem)
 
     @property
     def network_in_attention(self) -> bool:

@@ -9,7 +9,7 @@ from t2t_repro.constants import (
     LEARNING_RATE_FACTORS,
     SINUSOIDS,
     WIRINGS,
-    branch_contradiction,
+    layer_contradictions,
 )
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def contradictions(h: HParams) -> Iterator[str]:
     """Yield a message for every combination of values that cannot make a model."""
     yield from _schedule_contradictions(h)
     yield from _head_contradictions(h, "attention", "num_heads")
+    yield from layer_contradictions(h)
     yield from _self_attention_contradictions(h)
     if h.ffn_layer == "parameter_attention":
         own = (
@@ -76,14 +77,6 @@ def _head_contradictions(h: HParams, prefix: str, heads_name: str) -> Iterator[s
 
 def _self_attention_contradictions(h: HParams) -> Iterator[str]:
     neighbourhood = h.attention_neighbourhood
-    if h.self_attention_type == "dot_product":
-        if neighbourhood:
-            yield (
-                "attention_neighbourhood needs self_attention_type=restricted: "
-                f"received attention_neighbourhood={neighbourhood}, "
-                f"self_attention_type={h.self_attention_type}."
-            )
-        return
     is_restricted = h.self_attention_type in ("restricted", "restricted_masked")
     if (is_restricted or neighbourhood) and neighbourhood % 2 == 0:
         yield (
@@ -120,37 +113,10 @@ def _branched_contradictions(h: HParams) -> Iterator[str]:
             f"branched_attention={h.branched_attention}, ffn_layer={h.ffn_layer}, "
             "expected ffn_layer=dense_relu_dense."
         )
-    if h.self_attention_type != "dot_product":
-        yield (
-            "branched_attention needs self_attention_type=dot_product: received "
-            f"branched_attention={h.branched_attention}, "
-            f"self_attention_type={h.self_attention_type}."
-        )
-    if h.attention_bias or h.ffn_activation != "relu":
-        yield (
-            "branched_attention has no biases of attention and needs ReLU: received "
-            f"branched_attention={h.branched_attention}, "
-            f"attention_bias={h.attention_bias}, ffn_activation={h.ffn_activation}, "
-            "expected attention_bias=False, ffn_activation=relu."
-        )
-    if h.branched_attention == "split" and h.filter_size % h.num_heads:
-        yield (
-            "num_heads must divide filter_size if branches split it: received "
-            f"num_heads={h.num_heads}, filter_size={h.filter_size}."
-        )
     if h.branch_top_k > h.num_heads:
         yield (
             "branch_top_k must not exceed num_heads: received "
             f"branch_top_k={h.branch_top_k}, num_heads={h.num_heads}."
-        )
-    problem = branch_contradiction(
-        h.branched_attention, h.branch_residual, h.branch_gain
-    )
-    if problem:
-        yield (
-            f"branched_attention={h.branched_attention}, "
-            f"branch_residual={h.branch_residual}, branch_gain={h.branch_gain}: "
-            f"{problem}"
         )
 
 

@@ -264,7 +264,7 @@ IMPOSSIBLE = [
     (
         layers.EncoderLayer,
         SIZES | {"branched_attention": "split", "self_attention_type": "restricted"},
-        "branched_attention='split', self_attention_type='restricted'",
+        "branched_attention=split, self_attention_type=restricted",
     ),
     (
         layers.EncoderLayer,
