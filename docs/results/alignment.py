@@ -7,12 +7,13 @@ follows from the lexicon unless a word occurs twice.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from results.word_translations import german_verb_words, translations
-from t2t_repro.features.synthetic.english import leaves, word_of_each_token
+from t2t_repro.features.synthetic.english import leaves
 from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence
 
 Link = tuple[int, int]  # English word, German word
@@ -123,6 +124,18 @@ def _only_choice(
             if same_or_longer and not set(choice).isdisjoint(group):
                 return False
     return True
+
+
+def word_of_each_token(tokens: Sequence[str]) -> list[int]:
+    """Return the index of the word, in `detokenize(tokens)`, of every token.
+
+    Words are what spaces separate: a comma belongs to the word before it.
+    """
+    words: list[int] = []
+    for before, token in itertools.pairwise(["", *tokens]):
+        joined = token in ",.?" or (before, token) == ("can", "not")
+        words.append((words[-1] if words else -1) + (not joined))
+    return words
 
 
 def tags(tree: str) -> list[str]:

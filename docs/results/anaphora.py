@@ -13,11 +13,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from results.alignment import tags
+from results.alignment import tags, word_of_each_token
 from results.alignment_error import Attend
 from t2t_repro.features.attention_view.sentence_attention import Attention
-from t2t_repro.features.synthetic.english import leaves, word_of_each_token
+from t2t_repro.features.synthetic.english import leaves
+from t2t_repro.features.synthetic.lexicon import NOUNS
 from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence, sentences
+from t2t_repro.features.synthetic.word_traits import PEOPLE
+
+# The grammar says "it" of the last of these nouns.
+_THINGS = frozenset(
+    noun.english.split()[-1] for noun in NOUNS if not noun.traits & PEOPLE
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,21 +50,18 @@ class AnaphoraCase:
     @classmethod
     def from_sentence(cls, sentence: SyntheticSentence) -> AnaphoraCase | None:
         """Return the case of a sentence, or None without "it"."""
-        reference = sentence.reference
-        if reference is None:
+        tokens = leaves(sentence.tree)
+        if "it" not in tokens:
             return None
-        words = word_of_each_token(leaves(sentence.tree))
-        nouns = tuple(
-            word
-            for word, tag in zip(words, tags(sentence.tree), strict=True)
-            if tag in ("NN", "NNS", "NNP") and word < reference.pronoun
-        )
+        end = tokens.index("it")
+        words = word_of_each_token(tokens)
+        before = [*zip(words, tokens, tags(sentence.tree), strict=True)][:end]
         return cls(
             source=sentence.english,
             target=sentence.german,
-            pronoun=reference.pronoun,
-            antecedent=reference.antecedent,
-            nouns=nouns,
+            pronoun=words[end],
+            antecedent=max(x for x, token, _ in before if token.lower() in _THINGS),
+            nouns=tuple(x for x, _, tag in before if tag in ("NN", "NNS", "NNP")),
             words=len(sentence.english.split()),
         )
 

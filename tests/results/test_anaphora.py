@@ -12,6 +12,7 @@ from t2t_repro.features.attention_view.sentence_attention import (
     Attention,
     TokenSequence,
 )
+from t2t_repro.features.synthetic.synthetic_corpus import sentences
 
 # The pronouns are words 7 and 8; "dog" is word 4 of the first, "hat" 1 of the second.
 CASES = [
@@ -76,9 +77,28 @@ def test_other_words_than_those_of_the_case_are_refused():
         anaphora_accuracy(attend, [])
 
 
+@pytest.mark.parametrize(
+    ("english", "pronoun", "antecedent"),
+    [
+        ("The aunt is looking for a green glass lamp because she has it.", 12, 8),
+        ("While the bicycle was clean, the doctor wanted to sell it.", 10, 2),
+        # A person is nearer.
+        (
+            "You are throwing away a bicycle, but their sad farmers must not sell it.",
+            13,
+            5,
+        ),
+    ],
+)
+def test_it_refers_to_the_noun_checked_by_hand(english, pronoun, antecedent):
+    sentence = next(x for x in sentences("test", 60) if x.english == english)
+    case = AnaphoraCase.from_sentence(sentence)
+    assert (case.pronoun, case.antecedent) == (pronoun, antecedent)
+
+
 def test_cases_are_sentences_of_the_split_with_it():
-    cases = list(anaphora_cases("dev", 20))
-    assert len(cases) == 20
+    cases = list(anaphora_cases("dev", 100))
+    assert len(cases) == 100
     for case in cases:
         words = [word.strip(".,") for word in case.source.split()]
         assert words[case.pronoun] == "it"

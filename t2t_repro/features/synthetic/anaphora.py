@@ -7,7 +7,7 @@ are men and women, and the adverbials in these clauses have no nouns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from t2t_repro.features.synthetic import phrases
 from t2t_repro.features.synthetic.clauses import (
@@ -26,7 +26,6 @@ from t2t_repro.features.synthetic.clauses import (
     set_subject,
     start,
 )
-from t2t_repro.features.synthetic.english import REFERENT
 from t2t_repro.features.synthetic.german import Case
 from t2t_repro.features.synthetic.lexicon import BE, Frame, Verb, find_verbs
 from t2t_repro.features.synthetic.phrases import NounPhrase
@@ -75,12 +74,6 @@ class _Antecedent:
     person: NounPhrase | None = None
 
 
-def _mark(thing: NounPhrase) -> NounPhrase:
-    """Mark the noun that a pronoun refers to: the last leaf of its phrase."""
-    before, _, leaf = thing.tree.rpartition("(")
-    return replace(thing, tree=f"{before}{REFERENT}({leaf}")
-
-
 def _draw_handling(draw: Draw, family: Tenses) -> _Antecedent:
     """Draw a clause in which someone does something to a thing."""
     clause = start(draw, draw.pick(_HANDLING), family)
@@ -89,7 +82,7 @@ def _draw_handling(draw: Draw, family: Tenses) -> _Antecedent:
     several = not person.plural and draw.chance(0.25)
     traits = clause.verb.objects & ~_NOT_HANDLED
     determiners = _SEVERAL if several else _ONE
-    thing = _mark(phrases.noun_phrase(draw, traits, Case.ACCUSATIVE, determiners))
+    thing = phrases.noun_phrase(draw, traits, Case.ACCUSATIVE, determiners)
     add_verb_object(clause, thing)
     add_adverbials(draw, clause, 0.4, nouns=False)
     return _Antecedent(clause, thing, person)
@@ -101,7 +94,7 @@ def _draw_description(draw: Draw, family: Tenses) -> _Antecedent:
     several = draw.chance(0.2)
     determiners = tuple(d for d in (_SEVERAL if several else _ONE) if d.definite)
     traits = draw.pick(_DESCRIBED)
-    thing = _mark(phrases.noun_phrase(draw, traits, Case.NOMINATIVE, determiners))
+    thing = phrases.noun_phrase(draw, traits, Case.NOMINATIVE, determiners)
     set_subject(clause, thing)
     add_adjective(draw, clause, thing.noun.traits)
     return _Antecedent(clause, thing)

@@ -7,19 +7,14 @@ carries its leading space.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from t2t_repro.features.synthetic.german import Agreement, Noun
 from t2t_repro.features.synthetic.tenses import PASSIVES, Tense
 from t2t_repro.features.synthetic.word_traits import word_pairs
 
-# Marks, in a tree that is not finished, the leaf of the noun that "it" refers to.
-REFERENT = "\ue000"
 _LEAF = re.compile(r" ([^() ]+)\)")
-_MARKED_LEAF = re.compile(rf"({REFERENT}?)\([^() ]+ [^() ]+\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,21 +235,3 @@ def detokenize(tokens: list[str]) -> str:
     for mark in ",.?":
         text = text.replace(f" {mark}", mark)
     return text.replace("can not ", "cannot ")
-
-
-def referent(tree: str) -> int | None:
-    """Return the index of the leaf marked with `REFERENT`, if any."""
-    marks = _MARKED_LEAF.findall(tree)
-    return marks.index(REFERENT) if REFERENT in marks else None
-
-
-def word_of_each_token(tokens: Sequence[str]) -> list[int]:
-    """Return the index of the word, in `detokenize(tokens)`, of every token.
-
-    Words are what spaces separate: a comma belongs to the word before it.
-    """
-    words: list[int] = []
-    for before, token in itertools.pairwise(["", *tokens]):
-        joined = token in ",.?" or (before, token) == ("can", "not")
-        words.append((words[-1] if words else -1) + (not joined))
-    return words

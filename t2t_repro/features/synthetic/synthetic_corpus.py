@@ -14,13 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from t2t_repro.features.synthetic import anaphora, sentence_patterns
-from t2t_repro.features.synthetic.english import (
-    REFERENT,
-    detokenize,
-    leaves,
-    referent,
-    word_of_each_token,
-)
+from t2t_repro.features.synthetic.english import detokenize, leaves
 from t2t_repro.features.synthetic.word_traits import Draw
 
 _PATTERNS = (*sentence_patterns.PATTERNS, *anaphora.PATTERNS)
@@ -33,21 +27,6 @@ _COMMAS = re.compile(r"(?: ,)+")
 
 
 @dataclass(frozen=True)
-class Reference:
-    """A pronoun and the noun that it refers to, as indices of words in the text.
-
-    Words are what spaces separate.
-
-    Attributes:
-        pronoun: The word "it".
-        antecedent: The noun; the last word of a compound.
-    """
-
-    pronoun: int
-    antecedent: int
-
-
-@dataclass(frozen=True)
 class SyntheticSentence:
     """A sentence, its translation and its constituency tree.
 
@@ -56,13 +35,11 @@ class SyntheticSentence:
         german: The German text.
         tree: Penn Treebank brackets over the English tokens, punctuation included;
             `english.detokenize` turns its leaves into `english`.
-        reference: The pronoun "it" and its antecedent, or None without "it".
     """
 
     english: str
     german: str
     tree: str
-    reference: Reference | None = None
 
 
 def _finish_tree(tree: str) -> str:
@@ -78,22 +55,12 @@ def _finish_german(words: str) -> str:
 def draw_sentence(draw: Draw) -> SyntheticSentence:
     """Draw one sentence of the grammar."""
     drawn = draw.pick(_PATTERNS)(draw)
-    tree = _finish_tree(drawn.english.replace(REFERENT, ""))
-    tokens = leaves(tree)
+    tree = _finish_tree(drawn.english)
     return SyntheticSentence(
-        english=detokenize(tokens),
+        english=detokenize(leaves(tree)),
         german=_finish_german(drawn.german),
         tree=tree,
-        reference=_reference(tokens, referent(drawn.english)),
     )
-
-
-def _reference(tokens: list[str], antecedent: int | None) -> Reference | None:
-    """Find "it", which occurs at most once; "they" may refer to anyone."""
-    if antecedent is None or "it" not in tokens:
-        return None
-    words = word_of_each_token(tokens)
-    return Reference(words[tokens.index("it")], words[antecedent])
 
 
 def split_of(english: str) -> str:
