@@ -32,6 +32,7 @@ _REFERENCES = {"plain": form_runs.PLAIN, "control": form_runs.CONTROL}
 # Changes to the reading `around` of the Weighted Transformer.
 _AROUND = (
     "around_initial_gain",
+    "around_unit_gain",
     "around_self_attention",
     "around_one_network",
     "around_literal",

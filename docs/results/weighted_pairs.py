@@ -14,7 +14,7 @@ from results.additive_model import Scores
 from results.form_differences import NAMES, difference_text
 from results.form_runs import BLEU, CONTROL, PLAIN, WEIGHTED, Repeat
 from t2t_repro.features.reproduction.order_agreement import decimals
-from t2t_repro.features.reproduction.result_files import Result, averaged_score
+from t2t_repro.features.reproduction.result_files import NOT_YET, Result, averaged_score
 
 # The rows that we had trained, with one seed on a CPU, when we chose the default.
 SEEN_ROWS = (
@@ -26,8 +26,12 @@ SEEN_ROWS = (
     "per_branch",
 )
 _SEEN_BLOCK = (False, 1)
-# Checkpoints of the reading -> score of its translations.
-_CHECKPOINTS = {"last": BLEU, "average": averaged_score(BLEU)}
+# Checkpoints whose translations have a score, and the peaks of the learning rate.
+_PAIRS = {
+    "last": (BLEU, ("own", "twice")),
+    "average_own": (averaged_score(BLEU), ("own",)),
+    "average_twice": (averaged_score(BLEU), ("twice",)),
+}
 
 
 def values(
@@ -44,8 +48,9 @@ def values(
         "cpu_pairs" and "unseen": differences from the Transformer with attention
         dropout by the names in `NAMES`, of the runs on CPUs alone and without the runs
         that we had seen when we chose the reading; "printed": its "BLEU" minus that of
-        the Transformer's averaged checkpoints; "lower": for the "last" checkpoint and
-        the "average", how many of the CPU runs at two peaks have a lower BLEU.
+        the Transformer's averaged checkpoints; "lower": how many of the CPU runs have
+        a lower BLEU, for the "last" checkpoint at two peaks, and for the average at
+        either.
     """
 
     def difference(select: Callable[[Scores], Scores]) -> dict[str, str]:
@@ -64,8 +69,8 @@ def values(
         "unseen": difference(without_seen_runs),
         "printed": {"BLEU": printed_comparison(results)},
         "lower": {
-            name: lower_pairs(results, repeats, others, score)
-            for name, score in _CHECKPOINTS.items()
+            name: lower_pairs(results, repeats, others, *pairs)
+            for name, pairs in _PAIRS.items()
         },
     }
 
@@ -110,6 +115,7 @@ def lower_pairs(
     repeats: Sequence[Repeat],
     others: Sequence[Result],
     score: str,
+    peak_names: Sequence[str],
 ) -> str:
     """Say how many runs on CPUs score lower than the Transformer with equal dropout.
 
@@ -118,18 +124,21 @@ def lower_pairs(
         repeats: More runs of them.
         others: Results at other peaks of the learning rate.
         score: Name of the score.
+        peak_names: Names of peaks in `peaks.scores_by_peak`.
 
     Returns:
-        The number of pairs with a lower score, of all pairs, and the mean difference.
-        A pair has one seed and one peak: that of all rows, or twice as much.
+        The number of pairs with a lower score, of all pairs, and the mean difference;
+        or "not yet measured". A pair has one seed and one peak.
     """
     by_peak = peaks.scores_by_peak(results, repeats, others, score)
     gaps = []
-    for peak in ("own", "twice"):
+    for peak in peak_names:
         own, other = (
             by_peak[peak][form_runs.system_of(name)] for name in (WEIGHTED, CONTROL)
         )
         gaps += [own[seed] - other[seed] for seed in own.keys() & other.keys()]
+    if not gaps:
+        return NOT_YET
     lower = sum(gap < 0 for gap in gaps)
     mean = f"{statistics.mean(gaps):+.{decimals(score)}f}"
     return f"{lower} of {len(gaps)} pairs (mean difference {mean})"

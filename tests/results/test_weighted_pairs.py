@@ -71,11 +71,14 @@ def test_lower_pairs_have_one_seed_and_one_peak():
         result(f"{system}-peak2", 1, 2.0, bleu=value)
         for system, value in ((READING, 36.0), (TRANSFORMER, 37.0))
     ]
-    found = weighted_pairs.lower_pairs(ON_CPUS, (), twice, BLEU)
+    found = weighted_pairs.lower_pairs(ON_CPUS, (), twice, BLEU, ("own", "twice"))
     assert found == "6 of 7 pairs (mean difference -0.50)"
+    found = weighted_pairs.lower_pairs(ON_CPUS, (), twice, BLEU, ("twice",))
+    assert found == "1 of 1 pairs (mean difference -1.00)"
 
 
 def test_a_run_without_averaged_checkpoints_is_in_no_pair():
     repeats = [Repeat(system, 7, {BLEU: 30.0}) for system in LAST]
-    found = weighted_pairs.lower_pairs(ON_CPUS, repeats, (), averaged_score(BLEU))
+    score = averaged_score(BLEU)
+    found = weighted_pairs.lower_pairs(ON_CPUS, repeats, (), score, ("own",))
     assert found == "5 of 6 pairs (mean difference -0.42)"
