@@ -10,7 +10,10 @@ import pytest
 
 from results.measurements import Measurement, measurements_in, recorded_measurements
 from t2t_repro import catalogue
+from t2t_repro.features.parsing.bracketing import score_trees
+from t2t_repro.features.parsing.trees import read_trees
 from t2t_repro.features.reproduction.result_files import results_in, shipped_results
+from t2t_repro.features.synthetic.synthetic_corpus import sentences
 from t2t_repro.translation_scores import bleu
 
 MEASUREMENT = Measurement(
@@ -48,6 +51,18 @@ def test_the_kept_translations_of_the_embedded_problem_have_the_recorded_bleu():
     references = [target for _, target in pairs]
     recorded = recorded_measurements()["embedded"].numbers["bleu"]
     assert round(bleu(hypotheses, references), 2) == recorded
+
+
+def test_the_kept_trees_of_the_embedded_treebank_have_the_recorded_f1():
+    kept = resources.files("results") / "data/translations/synthetic_parsing.txt.gz"
+    lines = gzip.decompress(kept.read_bytes()).decode().splitlines()
+    true = [sentence.tree for sentence in sentences("test", len(lines))]
+    hypotheses, references = (
+        [tree for _, tree in read_trees(text)] for text in (lines, true)
+    )
+    recorded = recorded_measurements()["synthetic_parsing"].numbers
+    assert len(hypotheses) == recorded["sentences"]
+    assert round(score_trees(hypotheses, references).f1, 2) == recorded["f1"]
 
 
 def test_the_kept_translations_of_a_run_belong_to_its_result_file():
