@@ -17,7 +17,7 @@ from t2t_repro.features.reproduction.order_agreement import decimals
 from t2t_repro.features.reproduction.result_files import NOT_YET, Result, averaged_score
 
 # The rows that we had trained, with one seed on a CPU, when we chose the default.
-SEEN_ROWS = (
+_SEEN_ROWS = (
     PLAIN,
     WEIGHTED,
     form_runs.EQUATION,
@@ -66,7 +66,7 @@ def values(
 
     return {
         "cpu_pairs": difference(_cpu_pairs),
-        "unseen": difference(without_seen_runs),
+        "unseen": difference(_without_seen_runs),
         "printed": {"BLEU": printed_comparison(results)},
         "lower": {
             name: lower_pairs(results, repeats, others, *pairs)
@@ -75,9 +75,9 @@ def values(
     }
 
 
-def without_seen_runs(scores: Scores) -> Scores:
+def _without_seen_runs(scores: Scores) -> Scores:
     """Leave out the runs that we had seen when we chose the reading."""
-    seen = [form_runs.system_of(name) for name in SEEN_ROWS]
+    seen = [form_runs.system_of(name) for name in _SEEN_ROWS]
     return {
         system: {
             block: score
@@ -90,24 +90,36 @@ def without_seen_runs(scores: Scores) -> Scores:
 
 def _cpu_pairs(scores: Scores) -> Scores:
     """Return the scores of both rows in the blocks on CPUs that both have."""
-    systems = [form_runs.system_of(name) for name in (WEIGHTED, CONTROL)]
-    first, second = (scores.get(system, {}) for system in systems)
-    shared = [x for x in first if x in second and not x[0]]
-    return {system: {x: scores[system][x] for x in shared} for system in systems}
+    return _in_shared_blocks(
+        {
+            system: {
+                x: value for x, value in scores.get(system, {}).items() if not x[0]
+            }
+            for system in map(form_runs.system_of, (WEIGHTED, CONTROL))
+        }
+    )
 
 
 def printed_comparison(results: Sequence[Result]) -> str:
     """Compare as in the table of newstest2014: only the Transformer is averaged."""
-    own, other = (
-        form_runs.scores_by_block(results, score, ()).get(form_runs.system_of(name), {})
-        for name, score in ((WEIGHTED, BLEU), (PLAIN, averaged_score(BLEU)))
-    )
-    shared = own.keys() & other.keys()
-    scores = {
-        form_runs.system_of(name): {block: of_row[block] for block in shared}
-        for name, of_row in ((WEIGHTED, own), (PLAIN, other))
+    scores = {}
+    for name, score in ((WEIGHTED, BLEU), (PLAIN, averaged_score(BLEU))):
+        system = form_runs.system_of(name)
+        of_all = form_runs.scores_by_block(results, score, ())
+        scores[system] = of_all.get(system, {})
+    return difference_text(_in_shared_blocks(scores), BLEU, WEIGHTED, PLAIN)
+
+
+def _in_shared_blocks(scores: Scores) -> Scores:
+    """Leave out the blocks that not all systems have."""
+    return {
+        system: {
+            block: score
+            for block, score in own.items()
+            if all(block in other for other in scores.values())
+        }
+        for system, own in scores.items()
     }
-    return difference_text(scores, BLEU, WEIGHTED, PLAIN)
 
 
 def lower_pairs(
